@@ -1,0 +1,1 @@
+//! Every effect: HTTP, credentials, policy, audit, recipes.

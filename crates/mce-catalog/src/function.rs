@@ -1,0 +1,254 @@
+//! What a callable operation or tool is, independent of where it came from. Only data; built by the `openapi` module,
+//! kept by `store`, shown by `text`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One callable operation or tool, `server.function`.
+///
+/// Schemas are JSON Schema 2020-12 values, whatever the document's own dialect was. A named schema is
+/// `{"$ref": "#/$defs/NAME"}`, where `NAME` is a key of the server's [`Types`]. `readOnly` and `writeOnly` stay in them;
+/// see the views of schemas.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Function {
+    /// The server's normalised name: a Python and TypeScript identifier, lower case.
+    pub server: String,
+    /// `METHOD /path` exactly as in the document, or the tool's own name. Unique in its server.
+    pub operation: String,
+    /// The document's `operationId`, if it has one.
+    pub operation_id: Option<String>,
+    /// The function's identifier in Python, unique in its server also after NFKC. Also its name in the catalog.
+    pub python: String,
+    /// The function's identifier in TypeScript, unique in its server.
+    pub typescript: String,
+    /// What calling it does.
+    pub effect: Effect,
+    /// One line, at most 120 characters; empty if the document says nothing.
+    pub summary: String,
+    /// The document's description, at most 1,000 characters; empty if there is none.
+    pub description: String,
+    /// The document's tags, for search.
+    pub tags: Vec<String>,
+    /// The document marks it as deprecated.
+    pub is_deprecated: bool,
+    /// Required ones first, each group in document order. Never one that the broker itself fills in.
+    pub parameters: Vec<Parameter>,
+    /// The request body, if there is one.
+    pub body: Option<Body>,
+    /// The type of a successful answer; `None` where the document does not say. `{"type": "null"}` for no content.
+    pub result: Option<Value>,
+    /// Error answers that the document describes, by status (`404`, `4XX`, `default`), with their descriptions.
+    pub errors: BTreeMap<String, String>,
+    /// How it is called.
+    pub target: Target,
+}
+
+/// Named schemas of one server, by name. A name is a Python and TypeScript identifier in Pascal case.
+pub type Types = BTreeMap<String, Value>;
+
+/// What calling a function does to the world. For OpenAPI by method: `GET`, `HEAD`, `OPTIONS`, `QUERY`, `TRACE` read,
+/// `DELETE` is destructive, all else writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    /// Changes nothing.
+    Read,
+    /// Creates or changes something.
+    Write,
+    /// Removes something.
+    Destructive,
+}
+
+impl Effect {
+    /// The word used in JSON: `read`, `write` or `destructive`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Destructive => "destructive",
+        }
+    }
+}
+
+/// One argument of a function other than its body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Parameter {
+    /// The name as sent.
+    pub original: String,
+    /// The key in arguments by original names: `original`, or `original (query)` where the plain name is taken by another
+    /// place (path wins over query, header, cookie; then the request body's `body`).
+    pub key: String,
+    /// The argument's identifier in Python, unique in its function. The body is `body`.
+    pub python: String,
+    /// The argument's name in TypeScript, unique in its function; an identifier.
+    pub typescript: String,
+    /// Where it is sent.
+    pub location: Location,
+    /// Whether a call without it is refused. Path parameters always are.
+    pub is_required: bool,
+    /// The document marks it as deprecated.
+    pub is_deprecated: bool,
+    /// At most 500 characters.
+    pub description: String,
+    /// Its type, with `default`, `enum` and bounds.
+    pub schema: Value,
+    /// How its value becomes text.
+    pub encoding: ParameterEncoding,
+}
+
+/// Where a parameter is sent. (OpenAPI 3.1, Parameter Object, `in`.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Location {
+    /// A template expression of the path.
+    Path,
+    /// The query.
+    Query,
+    /// A header field.
+    Header,
+    /// A pair of the `Cookie` field.
+    Cookie,
+    /// The whole query string. (OpenAPI 3.2, `in: querystring`.)
+    Querystring,
+}
+
+/// How a parameter's value becomes text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParameterEncoding {
+    /// By style. (OpenAPI 3.1, Parameter Object, Style Values.)
+    Style {
+        /// Which one.
+        style: Style,
+        /// One pair or prefix for each item.
+        explode: bool,
+        /// Reserved characters of RFC 3986 and percent triples pass.
+        allow_reserved: bool,
+    },
+    /// Serialised as a media type, then percent-encoded.
+    Content {
+        /// The media type, as in the document.
+        media_type: String,
+    },
+}
+
+/// Styles of parameters. (OpenAPI 3.1, Style Values; the last is Swagger 2.0's `collectionFormat: tsv`.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Style {
+    /// RFC 6570 `{a}`.
+    Simple,
+    /// RFC 6570 `{.a}`.
+    Label,
+    /// RFC 6570 `{;a}`.
+    Matrix,
+    /// RFC 6570 `{?a}`; also for cookies.
+    Form,
+    /// Items joined by `%20`.
+    SpaceDelimited,
+    /// Items joined by `%7C`.
+    PipeDelimited,
+    /// `name[key]=value`.
+    DeepObject,
+    /// Items joined by `%09`.
+    TabDelimited,
+}
+
+/// A request body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Body {
+    /// Whether a call without it is refused.
+    pub is_required: bool,
+    /// At most 500 characters.
+    pub description: String,
+    /// What may be sent, the preferred one first; never empty.
+    pub variants: Vec<BodyVariant>,
+}
+
+/// One media type of a request body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BodyVariant {
+    /// The media type to send: a concrete one, with the document's parameters.
+    pub media_type: String,
+    /// How the value becomes bytes.
+    pub format: BodyFormat,
+    /// The type of the value.
+    pub schema: Value,
+    /// Encoding Objects of form and multipart bodies, by property.
+    pub encoding: BTreeMap<String, PropertyEncoding>,
+}
+
+/// How a body becomes bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BodyFormat {
+    /// JSON, also `+json`.
+    Json,
+    /// `application/x-www-form-urlencoded`.
+    Form,
+    /// `multipart/*`.
+    Multipart,
+    /// A text, sent as it stands; also XML.
+    Text,
+    /// Bytes.
+    Binary,
+}
+
+/// An Encoding Object. (OpenAPI 3.1, Encoding Object.) `None` means that the document does not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PropertyEncoding {
+    /// `contentType`; may be a list with commas.
+    pub content_type: Option<String>,
+    /// `style`.
+    pub style: Option<Style>,
+    /// `explode`.
+    pub explode: Option<bool>,
+    /// `allowReserved`.
+    pub allow_reserved: Option<bool>,
+}
+
+/// How a function is called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// An HTTP request.
+    Http(HttpTarget),
+}
+
+/// The request of an operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HttpTarget {
+    /// The method as sent.
+    pub method: String,
+    /// The path template as in the document, without its fragment.
+    pub path: String,
+    /// The operation's base URL by the document: absolute, variables replaced by their defaults, no final slash.
+    /// A configured base URL wins over it. `None` if the document has none, or one that cannot be made absolute.
+    pub base_url: Option<String>,
+    /// Media types of the answers, for `Accept`, preferred first; empty if unknown.
+    pub accepts: Vec<String>,
+    /// Alternatives of credentials, each a list of scheme names (keys of the document's security schemes)
+    /// that are needed together. Empty: the document asks for nothing. An empty list in it: nothing is fine as well.
+    pub security: Vec<Vec<String>>,
+}
+
+/// A security scheme that the broker can fill in. (OpenAPI 3.1, Security Scheme Object.)
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SecurityScheme {
+    /// `apiKey`: the secret is sent as this parameter.
+    ApiKey {
+        /// Query, header or cookie.
+        location: Location,
+        /// The parameter's name.
+        name: String,
+    },
+    /// `http` with scheme `basic`.
+    Basic,
+    /// `http` with scheme `bearer`, `oauth2` and `openIdConnect`: the secret is a bearer token.
+    Bearer,
+    /// A kind that cannot be filled in, such as `mutualTLS`; with its name.
+    Other(String),
+}

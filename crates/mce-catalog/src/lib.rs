@@ -1,0 +1,3 @@
+//! OpenAPI documents become typed functions: names, search, Python and TypeScript text. Pure but for its store.
+
+pub mod function;

@@ -1,0 +1,258 @@
+//! What is meant: typed settings with all defaults filled in. Read by `load`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::Secret;
+
+/// Everything that is configured.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// State: catalog, recipes, audit log. `MCE_DATA_DIR`; default `./data` beside the configuration file that was read,
+    /// else `$XDG_DATA_HOME/mce`, else `~/.local/share/mce`.
+    pub data_dir: PathBuf,
+    /// The directory that relative paths without a file of their own are relative to, and the configuration's home.
+    pub base_dir: PathBuf,
+    /// The `mce.yaml` that was read.
+    pub config_file: Option<PathBuf>,
+    /// Servers in the order of their files; names are unique after normalising.
+    pub servers: Vec<ServerSettings>,
+    /// Limits of one run.
+    pub limits: LimitSettings,
+    /// How workers are kept.
+    pub sandbox: SandboxSettings,
+    /// Programs kept for `run_cached_code`.
+    pub recipes: RecipeSettings,
+    /// What is served.
+    pub serve: ServeSettings,
+    /// Hosts that programs and functions may reach (`MCE_ALLOWED_DOMAINS`, with commas); empty: those of the servers.
+    pub allowed_domains: Vec<String>,
+    /// `MCE_LOG_LEVEL`, default `info`; lower case.
+    pub log_level: String,
+    /// `MCE_DEBUG`: tracebacks in answers. Default false.
+    pub is_debug: bool,
+}
+
+/// One configured server.
+#[derive(Debug, Clone)]
+pub struct ServerSettings {
+    /// Normalised: lower-case `[a-z_][a-z0-9_]*`, at most 64 characters. Unique.
+    pub name: String,
+    /// As written in the file.
+    pub title: String,
+    /// Where its functions come from.
+    pub origin: Origin,
+    /// Wins over the document's own servers. Absolute http(s) URL without final slash.
+    pub base_url: Option<String>,
+    /// Credential of every request.
+    pub auth: Auth,
+    /// Secrets for the document's security schemes, by scheme name.
+    pub credentials: BTreeMap<String, Credential>,
+    /// Header fields of every request; values may be secret.
+    pub extra_headers: Vec<(String, Secret)>,
+    /// Only functions that read are offered and may be called. Default false.
+    pub is_read_only: bool,
+    /// A Markdown guide: file or URL.
+    pub skills: Option<Location>,
+    /// Functions that become tools of their own: operation ids or function names.
+    pub top_level_functions: Vec<String>,
+    /// `${VAR}`s in this server's values that nothing defines. A server with any is not compiled, and calls to it are
+    /// refused before anything is sent.
+    pub unresolved: Vec<Unresolved>,
+}
+
+/// A file or a URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// An absolute path.
+    File(PathBuf),
+    /// An http(s) URL.
+    Url(String),
+}
+
+/// Where a server's functions come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// An OpenAPI document.
+    OpenApi(Location),
+    /// An MCP server started as a child process.
+    McpStdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its environment, beyond the minimum.
+        env: BTreeMap<String, Secret>,
+    },
+    /// An MCP server over HTTP.
+    McpHttp {
+        /// Its endpoint.
+        url: String,
+    },
+}
+
+/// The credential of every request to a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Auth {
+    /// Nothing is sent.
+    None,
+    /// The value of `Authorization` as it stands.
+    Static {
+        /// E.g. `Bearer …`.
+        value: Secret,
+    },
+    /// A JWT; `Bearer ` is put before it.
+    Jwt {
+        /// The token.
+        token: Secret,
+    },
+    /// RFC 7617.
+    Basic {
+        /// The user.
+        username: String,
+        /// The password.
+        password: Secret,
+    },
+    /// OAuth 2 client credentials. (RFC 6749, 4.4)
+    OAuth2 {
+        /// The token endpoint.
+        token_url: String,
+        /// The client.
+        client_id: String,
+        /// Its secret.
+        client_secret: Secret,
+        /// Empty: none is asked for.
+        scope: String,
+    },
+    /// As `OAuth2`, with the endpoint made from base URL and realm.
+    Keycloak {
+        /// E.g. `https://keycloak.example.com/auth`.
+        base_url: String,
+        /// The realm.
+        realm: String,
+        /// The client.
+        client_id: String,
+        /// Its secret.
+        client_secret: Secret,
+        /// Empty: none is asked for.
+        scope: String,
+    },
+    /// A login whose cookies or token are used.
+    Session(Box<SessionAuth>),
+}
+
+/// A login by user name and password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionAuth {
+    /// Where to log in.
+    pub login_url: String,
+    /// The user.
+    pub username: String,
+    /// The password.
+    pub password: Secret,
+    /// Field of the user name. Default `username`.
+    pub username_field: String,
+    /// Field of the password. Default `password`.
+    pub password_field: String,
+    /// The login is a form instead of JSON.
+    pub is_form: bool,
+    /// Only this cookie is kept; empty: all.
+    pub cookie_name: String,
+    /// The token's field in a JSON answer; empty: cookies are used.
+    pub token_field: String,
+    /// How long a login is used. Default one hour.
+    pub expires: Duration,
+}
+
+/// A secret for one security scheme of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// An API key or a bearer token.
+    Token(Secret),
+    /// For scheme `basic`.
+    Basic {
+        /// The user.
+        username: String,
+        /// The password.
+        password: Secret,
+    },
+}
+
+/// A `${VAR}` that nothing defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unresolved {
+    /// The variable's name.
+    pub variable: String,
+    /// The file, or `environment`.
+    pub file: String,
+    /// The key in it, such as `servers.shop.auth.value`.
+    pub key: String,
+}
+
+/// Limits of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitSettings {
+    /// Wall-clock time. `MCE_EXECUTION_TIMEOUT_SECONDS`, default 30 s; 1 s to 600 s.
+    pub wall: Duration,
+    /// Memory beyond the bare interpreter, in mebibytes. `MCE_MEMORY_LIMIT_MIB`, default 256.
+    pub memory_mib: u32,
+    /// Bytes of output and of the result, each. `MCE_MAX_OUTPUT_SIZE_BYTES`, default 1 MiB.
+    pub output_bytes: usize,
+    /// Bytes of a program's text. `MCE_MAX_CODE_SIZE_BYTES`, default 64 KiB.
+    pub code_bytes: usize,
+    /// Bytes in `/tmp`, in mebibytes. `MCE_TMP_LIMIT_MIB`, default 64.
+    pub tmp_mib: u32,
+    /// Host calls of one run. `MCE_MAX_HOST_CALLS`, default 1,000.
+    pub host_calls: u32,
+    /// Host calls of one run at the same time. `MCE_MAX_PARALLEL_CALLS`, default 16.
+    pub parallel_calls: u32,
+    /// Threads and processes of a worker. `MCE_MAX_PROCESSES`, default 32.
+    pub processes: u32,
+    /// Open files of a worker. `MCE_MAX_OPEN_FILES`, default 64.
+    pub open_files: u32,
+}
+
+/// How workers are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxSettings {
+    /// `MCE_SANDBOX_MODE`: fork servers start with the program (`warm`, the default) or a new jail is made for each run (`cold`).
+    pub is_warm: bool,
+    /// Workers kept ready. `MCE_WARM_POOL_SIZE`, default 2.
+    pub pool_size: usize,
+    /// The interpreter: a path or a name in `PATH`. `MCE_PYTHON`, default `python3`.
+    pub python: String,
+    /// Runs at the same time. `MCE_MAX_CONCURRENT_RUNS`, default 16.
+    pub concurrent_runs: usize,
+    /// Layers that are switched off, for tests and hosts that lack them. `MCE_JAIL_WITHOUT`, with commas: `namespaces`,
+    /// `landlock`, `seccomp`, `rlimits`.
+    pub without_layers: Vec<String>,
+}
+
+/// Programs kept for `run_cached_code`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecipeSettings {
+    /// `MCE_CACHE_ENABLED`, default true.
+    pub is_enabled: bool,
+    /// Time since last use after which one is forgotten. `MCE_CACHE_TTL_SECONDS`, default one hour.
+    pub ttl: Duration,
+    /// `MCE_CACHE_MAX_ENTRIES`, default 500; the least recently used go first.
+    pub max_entries: usize,
+    /// `MCE_CACHE_DB_PATH`: a file of their own; default: the state file in the data directory.
+    pub file: Option<PathBuf>,
+}
+
+/// What is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServeSettings {
+    /// `MCE_HOST`, default `127.0.0.1`.
+    pub host: String,
+    /// `MCE_PORT`, default 8000.
+    pub port: u16,
+    /// `MCE_SURFACE`, default `code`.
+    pub surface: String,
+    /// `MCE_ENABLE_ADDITIONAL_TOOLS`, default false: `list_skills` and `get_server_skills`.
+    pub has_additional_tools: bool,
+    /// `MCE_COMPILE_ON_STARTUP`, default true: documents that changed are compiled in the background.
+    pub compiles_on_startup: bool,
+}

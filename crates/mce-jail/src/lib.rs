@@ -1,0 +1,1 @@
+//! Linux namespaces, Landlock, seccomp and limits. The only crate with `unsafe`.

@@ -1,0 +1,125 @@
+//! What a worker may ask of the host, and the trait by which the host answers. Knows no catalog and no network.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A request that a worker makes. Everything in it was written by hostile code and is bounded only in size.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum HostCall {
+    /// Call a function.
+    Call {
+        /// `server.function`, `server:METHOD /path` or `mcp__server__function`.
+        function: String,
+        /// How the names of the arguments are to be read.
+        naming: Naming,
+        /// An object.
+        arguments: Box<RawValue>,
+    },
+    /// Stubs of functions that a program imports.
+    Describe {
+        /// The server's name.
+        server: String,
+        /// Names in the program's language; empty: all of the server.
+        names: Vec<String>,
+    },
+    /// The names of all servers.
+    Servers {},
+    /// Search for functions.
+    Search {
+        /// Words.
+        query: String,
+        /// One server only.
+        server: Option<String>,
+        /// At most so many; the host has its own bound.
+        limit: Option<u32>,
+    },
+}
+
+/// How the names of arguments are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Naming {
+    /// Identifiers of the program's language.
+    Language,
+    /// Names as in the document, else identifiers of the program's language.
+    Original,
+}
+
+/// What the host answers.
+#[derive(Debug)]
+pub enum HostValue {
+    /// JSON text, passed on unread: integers stay exact.
+    Json(Box<RawValue>),
+    /// Bytes; `bytes` in Python, `Uint8Array` in TypeScript.
+    Bytes(Vec<u8>),
+}
+
+/// A function as a worker needs it: to make a callable and to check calls before a program starts.
+#[derive(Debug, Clone, Serialize)]
+pub struct FunctionStub {
+    /// The identifier in the program's language.
+    pub name: String,
+    /// `server.function`, for [`HostCall::Call`].
+    pub function: String,
+    /// Arguments in the order of the signature; the body is the last, under `body`.
+    pub parameters: Vec<ParameterStub>,
+    /// The signature, one line, as the function's documentation.
+    pub signature: String,
+}
+
+/// An argument of a [`FunctionStub`].
+#[derive(Debug, Clone, Serialize)]
+pub struct ParameterStub {
+    /// The identifier in the program's language.
+    pub name: String,
+    /// A call without it is refused.
+    pub required: bool,
+    /// The only values it may have, if few and known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub literals: Option<Vec<Value>>,
+}
+
+/// The answer to [`HostCall::Describe`].
+#[derive(Debug, Clone, Serialize)]
+pub struct Description {
+    /// Functions found, in the order asked for.
+    pub functions: Vec<FunctionStub>,
+    /// Names that are no function of the server, each with a hint such as ``did you mean `get_item`?`` (may be empty).
+    pub unknown: Vec<(String, String)>,
+}
+
+/// Why a host call failed, as the program and the model may see it: no secret, no base URL.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CallFailure {
+    /// One of the error types of a run: `argument`, `api`, `tool`, `policy`, `approval`, `timeout`, `output`, `internal`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// What happened.
+    pub message: String,
+    /// `server.function`, if one was meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// The API's status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The API's own body: JSON or a text, bounded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Value>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// A pinned, boxed future.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The host's side of one run. Dropping the future of a call cancels it.
+pub trait HostCalls: Send + Sync {
+    /// Carries out one host call.
+    fn call(&self, call: HostCall) -> BoxFuture<'_, Result<HostValue, CallFailure>>;
+}

@@ -1,0 +1,120 @@
+//! A run from outside: what goes in and what comes out.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// What a program is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// CPython, 3.10 or newer.
+    Python,
+    /// TypeScript or JavaScript.
+    TypeScript,
+}
+
+impl Language {
+    /// `python` or `typescript`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::TypeScript => "typescript",
+        }
+    }
+}
+
+/// A program to run.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// What it is written in.
+    pub language: Language,
+    /// Its text.
+    pub source: String,
+    /// Values that replace those of top-level variables of the same name. Data, never edits of text.
+    pub params: Map<String, Value>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The program's value as JSON text, or why there is none.
+    pub result: Result<Box<RawValue>, ProgramError>,
+    /// What the program printed, in order; valid UTF-8, bounded by the output limit.
+    pub logs: String,
+    /// Images and the like that the program's value holds, to be sent as content blocks.
+    pub contents: Vec<Content>,
+    /// Time from the start of the program to its end, by the host's clock, without waiting for a free place.
+    pub elapsed: Duration,
+}
+
+/// A content block that is no text.
+#[derive(Debug, Clone)]
+pub struct Content {
+    /// E.g. `image/png`.
+    pub mime_type: String,
+    /// Its bytes.
+    pub data: Vec<u8>,
+}
+
+/// Why a program has no value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProgramError {
+    /// The kind.
+    #[serde(rename = "type")]
+    pub kind: ErrorKind,
+    /// What happened, in words for the model.
+    pub message: String,
+    /// Line of the program's own text, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// That line's text, trimmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The API's status, for `api`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The API's own body, for `api`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Value>,
+    /// The function that failed, `server.function`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// The program's traceback, only where debugging is on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traceback: Option<String>,
+}
+
+/// Kinds of errors that a model sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ErrorKind {
+    /// The text is no program.
+    Syntax,
+    /// A wrong argument, a wrong name, or a wrong request.
+    Argument,
+    /// The API answered with an error.
+    Api,
+    /// An upstream tool answered with an error.
+    Tool,
+    /// Not allowed by configuration.
+    Policy,
+    /// Not approved by a person.
+    Approval,
+    /// Too slow.
+    Timeout,
+    /// Too much memory.
+    Memory,
+    /// Too much output.
+    Output,
+    /// The program raised.
+    Exception,
+    /// No free place.
+    Busy,
+    /// A fault of ours.
+    Internal,
+}
