@@ -1,0 +1,79 @@
+//! How a sandbox is made: limits, pool, interpreter, layers. All values are meant values; nothing is read here.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Limits of one run. A run that exceeds one ends with an error that names it; the next run works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Wall-clock time from the start of the program to its end, host calls included. Default 30 s.
+    pub wall: Duration,
+    /// Memory of a worker beyond the bare interpreter, in mebibytes. Default 256.
+    pub memory_mib: u32,
+    /// Bytes of output and of the result, each. Default 1 MiB.
+    pub output_bytes: usize,
+    /// Bytes of a program's text. Default 64 KiB.
+    pub code_bytes: usize,
+    /// Bytes in the private `/tmp`, in mebibytes. Default 64.
+    pub tmp_mib: u32,
+    /// Host calls of one run. Default 1,000.
+    pub host_calls: u32,
+    /// Host calls of one run at the same time; more wait. Default 16.
+    pub parallel_calls: u32,
+    /// Threads and processes of a worker. Default 32.
+    pub processes: u32,
+    /// Open files of a worker. Default 64.
+    pub open_files: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            wall: Duration::from_secs(30),
+            memory_mib: 256,
+            output_bytes: 1 << 20,
+            code_bytes: 64 << 10,
+            tmp_mib: 64,
+            host_calls: 1000,
+            parallel_calls: 16,
+            processes: 32,
+            open_files: 64,
+        }
+    }
+}
+
+/// The executable that becomes the jail's launcher, and the arguments that put it into that role.
+#[derive(Debug, Clone)]
+pub struct Launcher {
+    /// An absolute path, usually that of the running program.
+    pub program: PathBuf,
+    /// Arguments before those of the launcher itself.
+    pub arguments: Vec<String>,
+}
+
+/// How a sandbox is made.
+#[derive(Debug, Clone)]
+pub struct SandboxOptions {
+    /// Limits of each run.
+    pub limits: Limits,
+    /// Fork servers live as long as the sandbox (`true`), or each run has a jail of its own.
+    pub is_warm: bool,
+    /// Workers kept ready for each fork server. Default 2.
+    pub pool_size: usize,
+    /// Runs at the same time. Default 16.
+    pub concurrent_runs: usize,
+    /// Runs that wait for a place. One more is answered with `busy`.
+    pub queued_runs: usize,
+    /// The interpreter: a path, or a name looked up in `PATH` of `environment`.
+    pub python: String,
+    /// Folders with further packages that programs may import, such as the `site-packages` of a virtual environment.
+    pub python_libraries: Vec<PathBuf>,
+    /// What finding the interpreter may see: `PATH`, `HOME`, `PYENV_*`. No worker sees any of it.
+    pub environment: Vec<(String, String)>,
+    /// The jail's launcher.
+    pub launcher: Launcher,
+    /// Layers that are switched off: `namespaces`, `landlock`, `seccomp`, `rlimits`.
+    pub without_layers: Vec<String>,
+    /// Errors carry the program's traceback.
+    pub has_tracebacks: bool,
+}
