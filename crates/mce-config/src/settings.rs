@@ -32,6 +32,20 @@ pub struct Settings {
     pub log_level: String,
     /// `MCE_DEBUG`: tracebacks in answers. Default false.
     pub is_debug: bool,
+    /// `MCE_LINT_ENABLED`: programs are checked with `ruff` first, if it is installed. Default false.
+    pub is_lint_enabled: bool,
+    /// The engine `docker`.
+    pub docker: DockerSettings,
+    /// Better descriptions by a language model at compile time.
+    pub enhance: EnhanceSettings,
+}
+
+impl Settings {
+    /// The server of that name, as normalised or as written in the file.
+    pub fn server(&self, name: &str) -> Option<&ServerSettings> {
+        let by_name = self.servers.iter().find(|server| server.name == name);
+        by_name.or_else(|| self.servers.iter().find(|server| server.title == name))
+    }
 }
 
 /// One configured server.
@@ -255,4 +269,26 @@ pub struct ServeSettings {
     pub has_additional_tools: bool,
     /// `MCE_COMPILE_ON_STARTUP`, default true: documents that changed are compiled in the background.
     pub compiles_on_startup: bool,
+}
+
+/// The engine `docker`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DockerSettings {
+    /// `MCE_DOCKER_IMAGE`, default `mce-sandbox:latest`.
+    pub image: String,
+    /// `MCE_DOCKER_HOST`, such as `unix:///var/run/docker.sock`; default: that of Docker.
+    pub host: Option<String>,
+    /// `MCE_NETWORK_MODE`, default `mce_network`.
+    pub network: String,
+}
+
+/// Better descriptions by a language model at compile time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnhanceSettings {
+    /// `MCE_LLM_ENHANCE`, default false.
+    pub is_enabled: bool,
+    /// `MCE_LLM_MODEL` as `provider/model`, default `gemini/gemini-2.0-flash`.
+    pub model: String,
+    /// `MCE_LLM_API_KEY`.
+    pub api_key: Option<Secret>,
 }

@@ -1,0 +1,75 @@
+//! Where a value came from, and where in its file it stands.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Serialize, Serializer};
+
+/// Where a value came from. `Display` is what `mce config show` prints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// Nobody set it. Shown as `default`.
+    Default,
+    /// An argument of the command. Shown as `argument --port`.
+    Argument {
+        /// With its hyphens.
+        flag: String,
+    },
+    /// A variable of the process environment. Shown as `environment MCE_PORT`.
+    Environment {
+        /// Its name.
+        variable: String,
+    },
+    /// A variable of the `.env` file. Shown as `.env:MCE_PORT`.
+    DotEnv {
+        /// `.env` for the one that was found, else its path.
+        file: PathBuf,
+        /// Its name.
+        variable: String,
+    },
+    /// A key of a configuration file. Shown as `/abs/mce.yaml: servers.shop.base_url`.
+    File {
+        /// An absolute path.
+        file: PathBuf,
+        /// Dotted; empty for the file as a whole.
+        key: String,
+    },
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Argument { flag } => write!(f, "argument {flag}"),
+            Self::Environment { variable } => write!(f, "environment {variable}"),
+            Self::DotEnv { file, variable } => write!(f, "{}:{variable}", file.display()),
+            Self::File { file, key } if key.is_empty() => write!(f, "{}", file.display()),
+            Self::File { file, key } => write!(f, "{}: {key}", file.display()),
+        }
+    }
+}
+
+impl Serialize for Source {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A source and, where it is known, the line in its file. Shown as `/abs/mce.yaml:12: servers.shop.base_url`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Which value.
+    pub source: Source,
+    /// The line, from 1.
+    pub line: Option<u64>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.source, self.line) {
+            (Source::File { file, key }, Some(line)) if key.is_empty() => write!(f, "{}:{line}", file.display()),
+            (Source::File { file, key }, Some(line)) => write!(f, "{}:{line}: {key}", file.display()),
+            (source, _) => source.fmt(f),
+        }
+    }
+}
