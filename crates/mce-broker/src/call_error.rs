@@ -1,0 +1,146 @@
+//! Why a call failed: one text for the program and the model, another for the audit log.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use thiserror::Error;
+
+/// A broker that cannot be made.
+#[derive(Debug, Error)]
+pub enum BrokerError {
+    /// The HTTP client cannot be made, e.g. for want of root certificates.
+    #[error("failed to set up the HTTP client")]
+    HttpClient {
+        /// The client's own error.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// The audit log cannot be opened for appending.
+    #[error("failed to open the audit log `{}`", path.display())]
+    AuditLog {
+        /// The log.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// A call that failed. `Display` is the external text: it holds no secret, no base URL and no host.
+#[derive(Debug, Error)]
+#[error("{message}")]
+pub struct CallError {
+    /// What kind of failure it is.
+    pub kind: CallErrorKind,
+    /// `server.function`, if one was meant.
+    pub function: Option<String>,
+    /// What happened, for the program and the model.
+    pub message: String,
+    hint: Option<String>,
+    internal: Option<String>,
+}
+
+/// Kinds of failures, as the program sees them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallErrorKind {
+    /// A wrong name, a wrong argument, or a request that cannot be made of the arguments. Nothing was sent.
+    Argument,
+    /// The API answered with a status other than 2xx, or could not be reached (no status).
+    Api {
+        /// Its status.
+        status: Option<u16>,
+        /// Its body as JSON, or as a text; bounded.
+        body: Option<Value>,
+    },
+    /// Not allowed by configuration. Nothing was sent.
+    Policy,
+    /// The API took too long.
+    Timeout,
+    /// The answer is too large, or is not what it says it is.
+    Output,
+    /// A fault of ours.
+    Internal,
+}
+
+impl CallErrorKind {
+    /// The error type of a run: `argument`, `api`, `policy`, `timeout`, `output` or `internal`.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Argument => "argument",
+            Self::Api { .. } => "api",
+            Self::Policy => "policy",
+            Self::Timeout => "timeout",
+            Self::Output => "output",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+impl CallError {
+    /// An error of this kind with its external text.
+    pub fn new(kind: CallErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            function: None,
+            message: message.into(),
+            hint: None,
+            internal: None,
+        }
+    }
+
+    pub(crate) fn argument(message: impl Into<String>) -> Self {
+        Self::new(CallErrorKind::Argument, message)
+    }
+
+    pub(crate) fn policy(message: impl Into<String>) -> Self {
+        Self::new(CallErrorKind::Policy, message)
+    }
+
+    #[must_use]
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_internal(mut self, internal: impl Into<String>) -> Self {
+        self.internal = Some(internal.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn in_function(mut self, function: &str) -> Self {
+        self.function = Some(function.to_owned());
+        self
+    }
+
+    /// What to do about it, e.g. ``did you mean `owner`?``.
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// The text for the audit log: may name host and path, never a secret.
+    pub fn internal(&self) -> &str {
+        self.internal.as_deref().unwrap_or(&self.message)
+    }
+
+    /// The API's status, for [`CallErrorKind::Api`].
+    pub fn status(&self) -> Option<u16> {
+        match &self.kind {
+            CallErrorKind::Api { status, .. } => *status,
+            CallErrorKind::Argument | CallErrorKind::Policy | CallErrorKind::Timeout | CallErrorKind::Output | CallErrorKind::Internal => {
+                None
+            }
+        }
+    }
+
+    /// The API's own body, for [`CallErrorKind::Api`].
+    pub fn body(&self) -> Option<&Value> {
+        match &self.kind {
+            CallErrorKind::Api { body, .. } => body.as_ref(),
+            CallErrorKind::Argument | CallErrorKind::Policy | CallErrorKind::Timeout | CallErrorKind::Output | CallErrorKind::Internal => {
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Programs kept for `run_cached_code`, in SQLite. Time comes from the caller, so that tests need no clock.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use mce_config::RecipeSettings;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+/// A program to keep.
+#[derive(Debug, Clone, Copy)]
+pub struct NewRecipe<'a> {
+    /// `python` or `typescript`.
+    pub language: &'a str,
+    /// Its exact text.
+    pub source: &'a str,
+    /// What it does, in the model's words.
+    pub description: &'a str,
+    /// Servers whose functions it called.
+    pub servers: &'a [String],
+}
+
+/// A program that is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipe {
+    /// SHA-256 of language and text, in hex.
+    pub id: String,
+    /// `python` or `typescript`.
+    pub language: String,
+    /// Its exact text.
+    pub source: String,
+    /// What it does, in the model's words.
+    pub description: String,
+    /// Servers whose functions it called.
+    pub servers: Vec<String>,
+    /// When it was first kept.
+    pub created: SystemTime,
+    /// When it was last kept or asked for.
+    pub last_used: SystemTime,
+    /// How often it was asked for.
+    pub uses: u64,
+}
+
+/// Why a program could not be kept or found.
+#[derive(Debug, Error)]
+pub enum RecipeError {
+    /// `MCE_CACHE_ENABLED` is false.
+    #[error("programs are not kept: `MCE_CACHE_ENABLED` is false")]
+    Disabled,
+    /// Never kept, forgotten since, or mistyped.
+    #[error("no program is kept under `{id}`")]
+    Unknown {
+        /// What was asked for, at most 100 characters.
+        id: String,
+    },
+    /// The state file failed.
+    #[error("failed to use the store of recipes")]
+    Store {
+        /// SQLite's error.
+        #[from]
+        source: rusqlite::Error,
+    },
+}
+
+impl RecipeError {
+    /// What to do about it.
+    pub const fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Disabled => Some("run the whole program with `execute_code`"),
+            Self::Unknown { .. } => Some("run the whole program with `execute_code`; its answer has a new `cache_id`"),
+            Self::Store { .. } => None,
+        }
+    }
+}
+
+/// The store.
+#[derive(Debug)]
+pub struct Recipes {
+    // SQLite connections are not `Sync`; each use takes well under a millisecond.
+    connection: Mutex<Connection>,
+    settings: RecipeSettings,
+}
+
+const SCHEMA: &str = "
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = NORMAL;
+    CREATE TABLE IF NOT EXISTS recipes (
+        id TEXT PRIMARY KEY,
+        language TEXT NOT NULL,
+        source TEXT NOT NULL,
+        description TEXT NOT NULL,
+        servers TEXT NOT NULL,
+        created_ms INTEGER NOT NULL,
+        last_used_ms INTEGER NOT NULL,
+        uses INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS recipes_by_use ON recipes (last_used_ms);";
+
+impl Recipes {
+    /// Opens the store, making table and file if need be. The file may be shared with other tables.
+    ///
+    /// # Errors
+    ///
+    /// [`RecipeError::Store`].
+    pub fn open(file: &Path, settings: RecipeSettings) -> Result<Self, RecipeError> {
+        let connection = Connection::open(file)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        connection.execute_batch(SCHEMA)?;
+        Ok(Self {
+            connection: Mutex::new(connection),
+            settings,
+        })
+    }
+
+    /// Keeps a program and returns its id. One that is kept already is renewed.
+    ///
+    /// # Errors
+    ///
+    /// [`RecipeError::Disabled`], [`RecipeError::Store`].
+    pub fn save(&self, recipe: NewRecipe<'_>, now: SystemTime) -> Result<String, RecipeError> {
+        if !self.settings.is_enabled {
+            return Err(RecipeError::Disabled);
+        }
+        let id = recipe_id(recipe.language, recipe.source);
+        self.with_connection(|connection| {
+            connection.execute(
+                "INSERT INTO recipes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 0) ON CONFLICT (id) DO UPDATE SET
+                 description = excluded.description, servers = excluded.servers, last_used_ms = excluded.last_used_ms",
+                params![
+                    id,
+                    recipe.language,
+                    recipe.source,
+                    recipe.description,
+                    recipe.servers.join(" "),
+                    milliseconds(now)
+                ],
+            )
+        })?;
+        self.prune(now)?;
+        Ok(id)
+    }
+
+    /// Finds a program and renews it.
+    ///
+    /// # Errors
+    ///
+    /// [`RecipeError::Disabled`], [`RecipeError::Unknown`], [`RecipeError::Store`].
+    pub fn get(&self, id: &str, now: SystemTime) -> Result<Recipe, RecipeError> {
+        if !self.settings.is_enabled {
+            return Err(RecipeError::Disabled);
+        }
+        self.prune(now)?;
+        self.with_connection(|connection| {
+            connection
+                .query_row(
+                    "UPDATE recipes SET last_used_ms = max(last_used_ms, ?2), uses = uses + 1 WHERE id = ?1 RETURNING *",
+                    params![id, milliseconds(now)],
+                    read_recipe,
+                )
+                .optional()
+        })?
+        .ok_or_else(|| RecipeError::Unknown {
+            id: id.chars().take(100).collect(),
+        })
+    }
+
+    /// Forgets programs that were not used for the configured time, and the least recently used beyond the configured
+    /// number. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`RecipeError::Store`].
+    pub fn prune(&self, now: SystemTime) -> Result<usize, RecipeError> {
+        let ttl_ms = i64::try_from(self.settings.ttl.as_millis()).unwrap_or(i64::MAX);
+        let oldest_ms = milliseconds(now).saturating_sub(ttl_ms);
+        let max_entries = i64::try_from(self.settings.max_entries).unwrap_or(i64::MAX);
+        self.with_connection(|connection| {
+            connection.execute(
+                "DELETE FROM recipes WHERE last_used_ms < ?1
+                 OR id IN (SELECT id FROM recipes ORDER BY last_used_ms DESC, id LIMIT -1 OFFSET ?2)",
+                params![oldest_ms, max_entries],
+            )
+        })
+    }
+
+    fn with_connection<T>(&self, action: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, RecipeError> {
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(action(&connection)?)
+    }
+}
+
+fn recipe_id(language: &str, source: &str) -> String {
+    let digest = Sha256::new()
+        .chain_update(language)
+        .chain_update([0])
+        .chain_update(source)
+        .finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn read_recipe(row: &Row<'_>) -> rusqlite::Result<Recipe> {
+    let servers: String = row.get("servers")?;
+    Ok(Recipe {
+        id: row.get("id")?,
+        language: row.get("language")?,
+        source: row.get("source")?,
+        description: row.get("description")?,
+        servers: servers.split_whitespace().map(str::to_owned).collect(),
+        created: time(row.get("created_ms")?),
+        last_used: time(row.get("last_used_ms")?),
+        uses: row.get::<_, i64>("uses")?.unsigned_abs(),
+    })
+}
+
+fn milliseconds(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH)
+        .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn time(milliseconds: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(milliseconds.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(ttl_s: u64, max_entries: usize) -> RecipeSettings {
+        RecipeSettings {
+            is_enabled: true,
+            ttl: Duration::from_secs(ttl_s),
+            max_entries,
+            file: None,
+        }
+    }
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(1_000 + seconds)
+    }
+
+    fn recipes(ttl_s: u64, max_entries: usize) -> Recipes {
+        Recipes::open(Path::new(":memory:"), settings(ttl_s, max_entries)).unwrap()
+    }
+
+    fn program(source: &str) -> NewRecipe<'_> {
+        NewRecipe {
+            language: "python",
+            source,
+            description: "adds",
+            servers: &[],
+        }
+    }
+
+    #[test]
+    fn a_kept_program_comes_back_exactly() {
+        let recipes = recipes(60, 10);
+        let servers = ["shop".to_owned(), "crm".to_owned()];
+        let new = NewRecipe {
+            servers: &servers,
+            ..program("result = 1\n")
+        };
+        let id = recipes.save(new, at(0)).unwrap();
+        let recipe = recipes.get(&id, at(5)).unwrap();
+        assert_eq!(
+            (recipe.language.as_str(), recipe.source.as_str(), recipe.description.as_str()),
+            ("python", "result = 1\n", "adds")
+        );
+        assert_eq!(
+            (recipe.servers, recipe.created, recipe.last_used, recipe.uses),
+            (servers.to_vec(), at(0), at(5), 1)
+        );
+    }
+
+    #[test]
+    fn the_id_is_made_of_language_and_text() {
+        let recipes = recipes(60, 10);
+        let id = recipes.save(program("a"), at(0)).unwrap();
+        assert_eq!(id.len(), 64);
+        assert_eq!(
+            id,
+            recipes
+                .save(
+                    NewRecipe {
+                        description: "other",
+                        ..program("a")
+                    },
+                    at(1)
+                )
+                .unwrap()
+        );
+        assert_ne!(id, recipes.save(program("a "), at(1)).unwrap());
+        assert_ne!(
+            id,
+            recipes
+                .save(
+                    NewRecipe {
+                        language: "typescript",
+                        ..program("a")
+                    },
+                    at(1)
+                )
+                .unwrap()
+        );
+    }
+
+    #[test]
+    fn time_to_live_counts_from_the_last_use() {
+        let recipes = recipes(60, 10);
+        let id = recipes.save(program("a"), at(0)).unwrap();
+        recipes.get(&id, at(50)).unwrap();
+        recipes.get(&id, at(100)).unwrap();
+        recipes.save(program("a"), at(150)).unwrap();
+        recipes.get(&id, at(210)).unwrap();
+        let error = recipes.get(&id, at(271)).unwrap_err();
+        assert_eq!(error.to_string(), format!("no program is kept under `{id}`"));
+        assert!(error.hint().unwrap().contains("execute_code"));
+    }
+
+    #[test]
+    fn the_least_recently_used_go_first() {
+        let recipes = recipes(600, 2);
+        let first = recipes.save(program("1"), at(0)).unwrap();
+        let second = recipes.save(program("2"), at(1)).unwrap();
+        recipes.get(&first, at(2)).unwrap();
+        let third = recipes.save(program("3"), at(3)).unwrap();
+        assert!(recipes.get(&second, at(4)).is_err());
+        assert!(recipes.get(&first, at(4)).is_ok() && recipes.get(&third, at(4)).is_ok());
+    }
+
+    #[test]
+    fn nothing_is_kept_where_it_is_switched_off() {
+        let off = RecipeSettings {
+            is_enabled: false,
+            ..settings(60, 10)
+        };
+        let recipes = Recipes::open(Path::new(":memory:"), off).unwrap();
+        assert!(matches!(recipes.save(program("a"), at(0)), Err(RecipeError::Disabled)));
+        assert!(matches!(recipes.get("a", at(0)), Err(RecipeError::Disabled)));
+    }
+
+    #[test]
+    fn programs_survive_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state.sqlite");
+        let id = Recipes::open(&file, settings(60, 10)).unwrap().save(program("a"), at(0)).unwrap();
+        assert_eq!(Recipes::open(&file, settings(60, 10)).unwrap().get(&id, at(1)).unwrap().source, "a");
+    }
+}
