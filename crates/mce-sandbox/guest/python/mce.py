@@ -1,0 +1,103 @@
+"""Helpers for programs: calls by name, calls at the same time, and the errors that calls raise."""
+
+import asyncio
+import concurrent.futures
+import inspect
+
+from mce_guest.failures import (
+    ApiError,
+    ApprovalError,
+    ArgumentError,
+    CallError,
+    CallTimeoutError,
+    OutputError,
+    PolicyError,
+    ToolError,
+)
+
+__all__ = [
+    "ApiError",
+    "ApprovalError",
+    "ArgumentError",
+    "CallError",
+    "CallTimeoutError",
+    "OutputError",
+    "PolicyError",
+    "ToolError",
+    "acall_function",
+    "call_function",
+    "call_mcp_tool",
+    "discover_mcp_tools",
+    "get_tool_schema",
+    "parallel",
+    "search_tools",
+]
+
+_host = None
+PARALLEL = 16
+
+
+def call_function(function, arguments=None, **named):
+    """Calls any function by `server.function`, `server:METHOD /path` or `mcp__server__tool`, with original names."""
+    return _host.call(function, "original", {**(arguments or {}), **named} if named else arguments)
+
+
+async def acall_function(function, arguments=None, **named):
+    """The same, awaitable."""
+    return await _host.call_async(function, "original", {**(arguments or {}), **named} if named else arguments)
+
+
+async def call_mcp_tool(tool_name, params=None):
+    """Calls `mcp__server__tool`."""
+    return await _host.call_async(tool_name, "original", params)
+
+
+async def search_tools(query, limit=10, server=None):
+    """Functions that match the words, best first."""
+    return await _host.search_async(query, server, limit)
+
+
+async def discover_mcp_tools(search_terms=None, limit=None):
+    """Functions that match any of the terms; without terms the first ones of all."""
+    terms = [search_terms] if isinstance(search_terms, str) else list(search_terms or [])
+    return await _host.search_async(" ".join(terms), None, limit)
+
+
+async def get_tool_schema(tool_name):
+    """The description of one function, or None."""
+    if not isinstance(tool_name, str):
+        raise ArgumentError("the name of a tool is a text")
+    server, name = _split(tool_name)
+    try:
+        described = _host.describe(server, [name])
+    except ArgumentError:
+        return None
+    return described["functions"][0] if described["functions"] else None
+
+
+def parallel(*jobs):
+    """Runs jobs at the same time and gives their values in order. A job is a callable without arguments, or an awaitable.
+
+    `parallel(lambda: get_item(id="1"), lambda: get_item(id="2"))`; one list of jobs works too. The first error is raised.
+    """
+    if len(jobs) == 1 and isinstance(jobs[0], (list, tuple)):
+        jobs = jobs[0]
+    with concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
+        return list(pool.map(_run_job, jobs))
+
+
+def _run_job(job):
+    value = job() if callable(job) else job
+    return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
+
+
+async def _awaited(value):
+    return await value
+
+
+def _split(tool_name):
+    if tool_name.startswith("mcp__"):
+        server, _, name = tool_name[5:].partition("__")
+    else:
+        server, _, name = tool_name.partition(".")
+    return server, name

@@ -1,0 +1,75 @@
+"""Requests to the host: calls of functions, descriptions, searches. One object for each worker."""
+
+import asyncio
+import base64
+
+from . import values
+from .failures import ArgumentError, CallError, from_host
+
+ARGUMENT_BYTES = 8 << 20
+
+
+class Host:
+    """What a program may ask for."""
+
+    def __init__(self, channel):
+        self._channel = channel
+        self._servers = None
+
+    def call(self, function, naming, arguments):
+        """Calls a function and waits."""
+        return _result(self._channel.request(_call_body(function, naming, arguments)))
+
+    async def call_async(self, function, naming, arguments):
+        """Calls a function without blocking the running loop."""
+        body = _call_body(function, naming, arguments)
+        return _result(await self._channel.request_async(body, asyncio.get_running_loop()))
+
+    def describe(self, server, names):
+        """Stubs of functions: `{"functions": [...], "unknown": [[name, hint], ...]}`."""
+        fields = b'"op":"describe","server":%s,"names":%s' % (_json(server), _json(names))
+        return _result(self._channel.request(lambda number: b'{"id":%d,%s}' % (number, fields)))
+
+    def servers(self):
+        """The names of all servers."""
+        if self._servers is None:
+            listed = _result(self._channel.request(lambda number: b'{"id":%d,"op":"servers"}' % number))
+            self._servers = [entry if isinstance(entry, str) else entry["name"] for entry in listed]
+        return self._servers
+
+    async def search_async(self, query, server, limit):
+        """Functions that match."""
+        fields = b'"op":"search","query":%s,"server":%s,"limit":%s' % (_json(query), _json(server), _json(limit))
+        answer = await self._channel.request_async(lambda number: b'{"id":%d,%s}' % (number, fields), asyncio.get_running_loop())
+        return _result(answer)
+
+
+def _call_body(function, naming, arguments):
+    if not isinstance(function, str):
+        raise ArgumentError(f"the name of a function is a text, not `{type(function).__name__}`")
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, dict):
+        raise ArgumentError("arguments are given as one dict", function=function[:200], hint='write `{"name": value}`')
+    try:
+        text = values.encode(arguments, ARGUMENT_BYTES, "arguments")
+    except values.ValueProblem as problem:
+        raise ArgumentError(str(problem), function=function[:200], hint=problem.hint) from None
+    except values.TooLarge:
+        raise ArgumentError(f"the arguments are larger than {ARGUMENT_BYTES} bytes", function=function[:200]) from None
+    fields = b'"op":"call","function":%s,"naming":"%s","arguments":%s' % (_json(function), naming.encode(), text)
+    return lambda number: b'{"id":%d,%s}' % (number, fields)
+
+
+def _json(value):
+    return values.encode(value, ARGUMENT_BYTES, "argument")
+
+
+def _result(answer):
+    if "failure" in answer:
+        raise from_host(answer["failure"])
+    if "bytes" in answer:
+        return base64.b64decode(answer["bytes"])
+    if "value" not in answer:
+        raise CallError("the host's answer has no value")
+    return answer["value"]

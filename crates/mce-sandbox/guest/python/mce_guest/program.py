@@ -1,0 +1,275 @@
+"""The program contract: what a program's value is, how its named inputs are replaced, how it is run.
+
+The value is that of `main()` if the program defines it, else `result`, else the last expression. All rewriting happens
+on the syntax tree, with the positions of the program's own text; inputs are looked up as objects, never written as text.
+"""
+
+import ast
+import asyncio
+import inspect
+import linecache
+import sys
+import threading
+import types
+
+from .failures import FILE, Refused, similar
+
+_LAST, _PARAMS, _CALLED = "__mce_last__", "__mce_params__", "__mce_called__"
+_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def parse(source):
+    """The syntax tree of a program. Raises SyntaxError."""
+    try:
+        return compile(source, FILE, "exec", ast.PyCF_ONLY_AST | _FLAGS, dont_inherit=True)
+    except (RecursionError, MemoryError) as error:
+        raise SyntaxError("the text is nested too deep", (FILE, 1, 1, None)) from error
+    except ValueError as error:
+        raise SyntaxError(str(error), (FILE, 1, 1, None)) from error
+
+
+def run(tree, source, params, provided):
+    """Runs a program and returns its value. `provided` are the names that it finds defined."""
+    prepared = _prepare(tree, params)
+    try:
+        code = compile(tree, FILE, "exec", _FLAGS, dont_inherit=True)
+    except (RecursionError, MemoryError) as error:
+        raise SyntaxError("the text is nested too deep", (FILE, 1, 1, None)) from error
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    linecache.cache[FILE] = (len(source), None, source.splitlines(True), FILE)
+    recorder = _Recorder()
+    space = vars(module)
+    space.update(provided)
+    space.update({_PARAMS: params, _CALLED: recorder.wrap, _LAST: None})
+    try:
+        returned = _execute(code, space)
+        value = _value(prepared, space, recorder, returned)
+    except SystemExit as error:
+        # `sys.exit()` and `sys.exit(0)` are a way to end, not a fault.
+        if error.code is not None and not (type(error.code) is int and error.code == 0):
+            raise
+        value = space.get("result")
+    return value
+
+
+def assigned_names(tree):
+    """Top-level variables that the text assigns, in order."""
+    names = {}
+    for statement in _statements(tree.body):
+        for name in _targets(statement):
+            names.setdefault(name, statement)
+    return names
+
+
+class _Prepared:
+    def __init__(self, has_main, calls_main):
+        self.has_main = has_main
+        self.calls_main = calls_main
+
+
+def _prepare(tree, params):
+    _replace_params(tree, params)
+    has_main = any(isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)) and s.name == "main" for s in tree.body)
+    calls = _MainCalls()
+    if has_main:
+        calls.visit(tree)
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        last = tree.body[-1]
+        tree.body[-1] = ast.copy_location(ast.Assign([_name(_LAST, ast.Store(), last)], last.value), last)
+    return _Prepared(has_main, calls.is_found)
+
+
+class _MainCalls(ast.NodeTransformer):
+    """Rewrites calls of `main` outside functions, so that it is known what it gave."""
+
+    is_found = False
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "main":
+            self.is_found = True
+            wrapped = ast.Call(_name(_CALLED, ast.Load(), node.func), [node.func], [])
+            node.func = ast.copy_location(wrapped, node.func)
+        return node
+
+    def _leave(self, node):
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = _leave
+
+
+class _Recorder:
+    """Keeps what the last call of `main` gave."""
+
+    def __init__(self):
+        self.is_called = False
+        self.value = None
+
+    def wrap(self, function):
+        def main(*args, **kwargs):
+            self.is_called = True
+            self.value = function(*args, **kwargs)
+            if inspect.iscoroutine(self.value):
+                self.value = self._record(self.value)
+            return self.value
+
+        return main
+
+    async def _record(self, coroutine):
+        self.value = await coroutine
+        return self.value
+
+
+def _value(prepared, space, recorder, last):
+    if prepared.has_main and callable(space.get("main")):
+        if not recorder.is_called:
+            value = _finish(space["main"]())
+        elif "result" in space:
+            value = space["result"]
+        else:
+            value = recorder.value
+    elif "result" in space:
+        value = space["result"]
+    else:
+        value = space.get(_LAST)
+    return _finish(value)
+
+
+def _execute(code, space):
+    if not code.co_flags & inspect.CO_COROUTINE:
+        exec(code, space)
+        return
+    _finish(eval(code, space))
+
+
+def _finish(value):
+    """Awaits a coroutine or task; anything else is the value itself."""
+    if not (inspect.iscoroutine(value) or isinstance(type(value), type) and issubclass(type(value), asyncio.Future)):
+        return value
+    if inspect.iscoroutine(value) and inspect.getcoroutinestate(value) == inspect.CORO_CLOSED:
+        return None
+    return run_in_loop(value)
+
+
+_loop = None
+
+
+def run_in_loop(awaitable):
+    """Runs it to its end in the program's own loop, which stays open so that its tasks live on."""
+    global _loop
+    if _loop is None or _loop.is_closed():
+        _loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(_loop)
+    return _loop.run_until_complete(awaitable)
+
+
+def allow_nested_asyncio_run():
+    """`asyncio.run` below a running loop gets a loop of its own in a thread, instead of an error."""
+    plain = asyncio.run
+
+    def run_anywhere(main, **options):
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return plain(main, **options)
+        outcome = []
+
+        def inside():
+            try:
+                outcome.extend((True, plain(main, **options)))
+            except BaseException as error:
+                outcome.extend((False, error))
+
+        thread = threading.Thread(target=inside)
+        thread.start()
+        thread.join()
+        if outcome[0]:
+            return outcome[1]
+        raise outcome[1]
+
+    asyncio.run = run_anywhere
+
+
+def _replace_params(tree, params):
+    known = assigned_names(tree)
+    for name in params:
+        if name not in known:
+            listed = ", ".join(f"`{n}`" for n in list(known)[:30]) or "none"
+            close = similar(name, known)
+            hint = f"did you mean `{close}`?" if close else None
+            raise Refused(f"the program has no top-level variable `{name[:100]}`; it has: {listed}", hint=hint)
+    waiting = set(params)
+    _replace_in(tree.body, waiting)
+
+
+def _replace_in(body, waiting):
+    index = 0
+    while index < len(body) and waiting:
+        statement = body[index]
+        index += 1
+        for inner in _blocks(statement):
+            _replace_in(inner, waiting)
+        names = [name for name in _targets(statement) if name in waiting]
+        if not names:
+            continue
+        # Only the first assignment is an input; later ones compute from it.
+        waiting.difference_update(names)
+        single = isinstance(statement, ast.AnnAssign) or (
+            isinstance(statement, ast.Assign) and all(isinstance(target, ast.Name) for target in statement.targets)
+        )
+        if single and len(set(_targets(statement))) == 1:
+            statement.value = _param(names[0], statement)
+            continue
+        for name in names:
+            body.insert(index, ast.copy_location(ast.Assign([_name(name, ast.Store(), statement)], _param(name, statement)), statement))
+            index += 1
+
+
+def _statements(body):
+    for statement in body:
+        yield statement
+        for inner in _blocks(statement):
+            yield from _statements(inner)
+
+
+def _blocks(statement):
+    """The bodies of a compound statement that is no scope of its own."""
+    if isinstance(statement, _NESTED):
+        return
+    for field in ("body", "orelse", "finalbody"):
+        inner = getattr(statement, field, None)
+        if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
+            yield inner
+    for handler in getattr(statement, "handlers", []):
+        yield handler.body
+
+
+def _targets(statement):
+    """Names that the statement itself assigns."""
+    if isinstance(statement, ast.Assign):
+        targets = list(statement.targets)
+    elif isinstance(statement, ast.AnnAssign):
+        targets = [statement.target]
+    else:
+        targets = []
+    found = []
+    while targets:
+        target = targets.pop(0)
+        if isinstance(target, ast.Name):
+            found.append(target.id)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            targets[:0] = target.elts
+        elif isinstance(target, ast.Starred):
+            targets.insert(0, target.value)
+    return found
+
+
+def _param(name, where):
+    key = ast.copy_location(ast.Constant(name), where)
+    return ast.copy_location(ast.Subscript(_name(_PARAMS, ast.Load(), where), key, ast.Load()), where)
+
+
+def _name(name, context, where):
+    return ast.copy_location(ast.Name(name, context), where)

@@ -1,0 +1,162 @@
+"""`<server>.functions` and `<server>.aio`: modules that appear on import and ask the host only for what is used."""
+
+import importlib
+import importlib.machinery
+import inspect
+import keyword
+import sys
+import types
+
+from .failures import ArgumentError, CallError, did_you_mean
+
+_PARTS = ("functions", "aio")
+
+
+def arguments_of(stub, args, kwargs):
+    """The named arguments of a call, in the order of the signature. Raises ArgumentError."""
+    parameters = stub["parameters"]
+    names = [p["name"] for p in parameters]
+    function = stub["function"]
+    if len(args) > len(names):
+        plural = "argument" if len(names) == 1 else "arguments"
+        raise ArgumentError(f"`{function}` takes {len(names)} {plural}, not {len(args)}", function=function, hint=stub["signature"])
+    given = dict(zip(names, args))
+    for name, value in kwargs.items():
+        if name not in names:
+            hint = did_you_mean(name, names) or f"its arguments: {', '.join(f'`{n}`' for n in names) or 'none'}"
+            raise ArgumentError(f"`{function}` has no argument `{name}`", function=function, hint=hint)
+        if name in given:
+            raise ArgumentError(f"`{function}` got `{name}` twice", function=function)
+        given[name] = value
+    missing = [p["name"] for p in parameters if p["required"] and p["name"] not in given]
+    if missing:
+        listed = ", ".join(f"`{name}`" for name in missing)
+        raise ArgumentError(f"`{function}` needs {listed}", function=function, hint=stub["signature"])
+    for parameter in parameters:
+        if parameter["name"] in given:
+            check_literal(function, parameter, given[parameter["name"]])
+    return given
+
+
+def check_literal(function, parameter, value):
+    """Refuses a text or number that is none of the argument's few known values."""
+    literals = parameter.get("literals")
+    if not literals or type(value) not in (str, int, bool) or value in literals:
+        return
+    listed = ", ".join(repr(literal) for literal in literals[:20])
+    hint = (did_you_mean(value, literals) if type(value) is str else None) or f"one of: {listed}"
+    raise ArgumentError(f"`{parameter['name']}` of `{function}` cannot be {value!r:.100}", function=function, hint=hint)
+
+
+class Servers:
+    """Finds server modules, and makes their functions from what the host describes."""
+
+    def __init__(self, host):
+        self._host = host
+        self._stubs = {}
+        self._complete = set()
+
+    def install(self):
+        """Behind the standard library, before everything else."""
+        sys.meta_path.insert(len(sys.meta_path) - 1, self)
+
+    def find_spec(self, name, path=None, target=None):
+        """Called by the import system."""
+        server, _, part = name.partition(".")
+        if server in sys.stdlib_module_names or server.startswith("mce") or (part and part not in _PARTS):
+            return None
+        try:
+            if server not in self._host.servers():
+                return None
+        except CallError:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, origin="the host", is_package=not part)
+
+    def create_module(self, spec):
+        """Called by the import system."""
+        server, _, part = spec.name.partition(".")
+        return _FunctionsModule(self, server, part) if part else types.ModuleType(spec.name, f"Functions of the server `{server}`.")
+
+    def exec_module(self, module):
+        """Called by the import system."""
+        server, _, part = module.__name__.partition(".")
+        if not part:
+            module.__getattr__ = lambda name: self._part_of(server, name)
+
+    def stubs(self, server, names):
+        """Stubs by name, and the unknown names with their hints. Asks the host for what is not yet known."""
+        known = self._stubs.setdefault(server, {})
+        missing = [name for name in names if name not in known]
+        if not names and server not in self._complete or missing:
+            described = self._host.describe(server, missing)
+            for stub in described["functions"]:
+                known[stub["name"]] = stub
+            if not names:
+                self._complete.add(server)
+            return known, {name: hint for name, hint in described["unknown"]}
+        return known, {}
+
+    def function(self, server, name, is_async):
+        """A callable, or an AttributeError with a hint."""
+        stubs, unknown = self.stubs(server, [name])
+        if name not in stubs:
+            error = AttributeError(f"server `{server}` has no function `{name[:100]}`")
+            error.hint = unknown.get(name) or None
+            raise error
+        return _make_function(self._host, stubs[name], server, is_async)
+
+    def _part_of(self, server, name):
+        if name in _PARTS:
+            return importlib.import_module(f"{server}.{name}")
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.function(server, name, False)
+
+
+class _FunctionsModule(types.ModuleType):
+    """Functions of one server, made when they are looked up."""
+
+    def __init__(self, servers, server, part):
+        super().__init__(f"{server}.{part}", f"Functions of the server `{server}`.")
+        self.__dict__["_find"] = lambda name: servers.function(server, name, part == "aio")
+        self.__dict__["_names"] = lambda: sorted(servers.stubs(server, [])[0])
+
+    def __getattr__(self, name):
+        if name == "__all__":
+            return self._names()
+        if name.startswith("__"):
+            raise AttributeError(f"module `{self.__name__}` has no attribute `{name}`")
+        function = self._find(name)
+        self.__dict__[name] = function
+        return function
+
+    def __dir__(self):
+        return self._names()
+
+
+def _make_function(host, stub, server, is_async):
+    if is_async:
+
+        async def function(*args, **kwargs):
+            return await host.call_async(stub["function"], "language", arguments_of(stub, args, kwargs))
+
+    else:
+
+        def function(*args, **kwargs):
+            return host.call(stub["function"], "language", arguments_of(stub, args, kwargs))
+
+    function.__name__ = function.__qualname__ = stub["name"]
+    function.__module__ = f"{server}.aio" if is_async else f"{server}.functions"
+    function.__doc__ = stub["signature"]
+    function.__signature__ = _signature(stub)
+    return function
+
+
+def _signature(stub):
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [
+        inspect.Parameter(p["name"], kind, default=inspect.Parameter.empty if p["required"] else None)
+        for p in sorted(stub["parameters"], key=lambda p: not p["required"])
+        if p["name"].isidentifier() and not keyword.iskeyword(p["name"])
+    ]
+    return inspect.Signature(parameters)
