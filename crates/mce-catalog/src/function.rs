@@ -45,6 +45,18 @@ pub struct Function {
     pub target: Target,
 }
 
+impl Function {
+    /// All schemas of its parameters, its body in each media type, and its result.
+    pub fn schemas(&self) -> impl Iterator<Item = &Value> {
+        let parameters = self.parameters.iter().map(|parameter| &parameter.schema);
+        let bodies = self
+            .body
+            .iter()
+            .flat_map(|body| body.variants.iter().map(|variant| &variant.schema));
+        parameters.chain(bodies).chain(&self.result)
+    }
+}
+
 /// Named schemas of one server, by name. A name is a Python and TypeScript identifier in Pascal case.
 pub type Types = BTreeMap<String, Value>;
 

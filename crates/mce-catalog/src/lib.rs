@@ -1,4 +1,10 @@
 //! OpenAPI documents become typed functions: names, search, Python and TypeScript text. Pure but for its store.
 
+pub mod catalog;
 pub mod function;
+pub mod lookup;
 pub mod openapi;
+pub mod schema;
+pub mod search;
+pub mod store;
+pub mod text;

@@ -1,0 +1,314 @@
+//! The catalog as one configuration sees it: the documents of the store under the names of servers, filtered.
+//!
+//! Every question about functions goes through here. What a server's settings hide is invisible in lists and searches,
+//! and refused by name.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use crate::{
+    function::{Effect, Function, SecurityScheme, Types},
+    lookup::{LookupError, Reference, closest},
+    schema,
+    search::{Found, Hit, Ranking, rank},
+    store::{FunctionRow, Store, StoreError},
+};
+
+/// A configured server, as far as the catalog needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerView {
+    /// Its normalised name.
+    pub name: String,
+    /// The location of its document in the store.
+    pub location: String,
+    /// A description in place of the document's.
+    pub description: Option<String>,
+    /// Hides all functions that do not only read.
+    pub is_read_only: bool,
+}
+
+/// What a list shows of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerSummary {
+    /// Its name.
+    pub name: String,
+    /// The document's title; empty if it has none, or is not compiled.
+    pub title: String,
+    /// One line, at most [`MAX_DESCRIPTION_CHARS`]; may be empty.
+    pub description: String,
+    /// Functions that can be called.
+    pub functions: u32,
+    /// Hides all functions that do not only read.
+    pub is_read_only: bool,
+    /// Whether its document is in the store.
+    pub is_compiled: bool,
+}
+
+/// What a list shows of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionSummary {
+    /// The server's name.
+    pub server: String,
+    /// The rest.
+    pub function: FunctionRow,
+}
+
+/// A query in words.
+#[derive(Debug, Clone, Copy)]
+pub struct SearchQuery<'a> {
+    /// What is wanted; only the first 400 characters and 24 words count.
+    pub text: &'a str,
+    /// Only functions of this server.
+    pub server: Option<&'a str>,
+    /// How many hits to give at most.
+    pub limit: usize,
+}
+
+/// Longest description in a [`ServerSummary`], in characters.
+pub const MAX_DESCRIPTION_CHARS: usize = 160;
+
+/// The functions of all configured servers.
+#[derive(Debug)]
+pub struct Catalog {
+    store: Arc<Store>,
+    servers: Vec<ServerView>,
+    /// A cache behind a lock: built by the first search after a compile, then only read.
+    ranking: Mutex<Option<Ranking>>,
+}
+
+impl Catalog {
+    /// A view of `store` by these servers. Of two with the same name the first counts.
+    pub fn new(store: Arc<Store>, mut servers: Vec<ServerView>) -> Self {
+        let mut seen = BTreeSet::new();
+        servers.retain(|server| seen.insert(server.name.clone()));
+        Self {
+            store,
+            servers,
+            ranking: Mutex::new(None),
+        }
+    }
+
+    /// The store behind it.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// The servers that it shows, in order of configuration.
+    pub fn views(&self) -> &[ServerView] {
+        &self.servers
+    }
+
+    /// A server by name.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError::UnknownServer`].
+    pub fn view(&self, name: &str) -> Result<&ServerView, LookupError> {
+        self.servers
+            .iter()
+            .find(|server| server.name == name)
+            .ok_or_else(|| self.unknown_server(name))
+    }
+
+    /// All servers, in order of configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the file cannot be read.
+    pub fn servers(&self) -> Result<Vec<ServerSummary>, StoreError> {
+        self.servers.iter().map(|view| self.server_summary(view)).collect()
+    }
+
+    /// The functions of a server, in the document's order.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError::UnknownServer`], [`LookupError::Store`].
+    pub fn functions(&self, server: &str) -> Result<Vec<FunctionSummary>, LookupError> {
+        let view = self.view(server)?;
+        let rows = self.store.functions(&view.location)?;
+        let visible = rows.into_iter().filter(|row| is_visible(view, row.effect));
+        Ok(visible
+            .map(|function| FunctionSummary {
+                server: view.name.clone(),
+                function,
+            })
+            .collect())
+    }
+
+    /// A function by its name in Python or TypeScript, its `METHOD /path` or its `operationId`.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError`]; one that exists but is hidden is [`LookupError::Hidden`].
+    pub fn function(&self, server: &str, name: &str) -> Result<Function, LookupError> {
+        let view = self.view(server)?;
+        let Some(mut function) = self.store.function(&view.location, name)? else {
+            return Err(self.unknown_function(view, name)?);
+        };
+        function.server.clone_from(&view.name);
+        if is_visible(view, function.effect) {
+            Ok(function)
+        } else {
+            Err(LookupError::Hidden {
+                server: view.name.clone(),
+                function: function.python,
+                effect: function.effect,
+            })
+        }
+    }
+
+    /// A function by `server.function`, `server:METHOD /path` or `mcp__server__function`.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError`]
+    pub fn resolve(&self, reference: &str) -> Result<Function, LookupError> {
+        let names: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
+        let reference = Reference::parse(reference, &names)?;
+        self.function(reference.server, reference.function)
+    }
+
+    /// All named types that a function's parameters, body and result need.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError::UnknownServer`], [`LookupError::Store`].
+    pub fn types_for(&self, function: &Function) -> Result<Types, LookupError> {
+        let view = self.view(&function.server)?;
+        let mut missing: BTreeSet<String> = function.schemas().flat_map(schema::references).collect();
+        let mut asked = BTreeSet::new();
+        let mut found = Types::new();
+        while !missing.is_empty() {
+            let new = self.store.types(&view.location, &missing)?;
+            asked.append(&mut missing);
+            missing = new
+                .values()
+                .flat_map(schema::references)
+                .filter(|name| !asked.contains(name))
+                .collect();
+            found.extend(new);
+        }
+        Ok(found)
+    }
+
+    /// A security scheme of a server's document.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError::UnknownServer`], [`LookupError::Store`].
+    pub fn security_scheme(&self, server: &str, name: &str) -> Result<Option<SecurityScheme>, LookupError> {
+        let view = self.view(server)?;
+        Ok(self.store.security_schemes(&view.location)?.remove(name))
+    }
+
+    /// The functions that fit a query best.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError::UnknownServer`], [`LookupError::Store`].
+    pub fn search(&self, query: SearchQuery<'_>) -> Result<Found, LookupError> {
+        let views: Vec<&ServerView> = match query.server {
+            Some(name) => vec![self.view(name)?],
+            None => self.servers.iter().collect(),
+        };
+        let mut documents = Vec::new();
+        for view in views {
+            if let Some(key) = self.store.document_key(&view.location)? {
+                documents.push((key, view));
+            }
+        }
+        let ranked = rank(&self.store, &self.ranking()?, query.text)?;
+        let mut found = Found::default();
+        for one in ranked {
+            let visible = documents
+                .iter()
+                .filter(|(key, view)| *key == one.function.document && is_visible(view, one.function.effect));
+            for (_, view) in visible {
+                found.total += 1;
+                if found.hits.len() < query.limit
+                    && let Some(row) = self.store.function_by_key(one.function.key)?
+                {
+                    found.hits.push(hit(view, row, one.score));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn ranking(&self) -> Result<Ranking, StoreError> {
+        let generation = self.store.generation()?;
+        let mut cached = self.ranking.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ranking) = cached.as_ref().filter(|ranking| ranking.generation == generation) {
+            return Ok(ranking.clone());
+        }
+        let ranking = Ranking {
+            generation,
+            functions: Arc::new(self.store.indexed_functions()?),
+        };
+        *cached = Some(ranking.clone());
+        Ok(ranking)
+    }
+
+    fn server_summary(&self, view: &ServerView) -> Result<ServerSummary, StoreError> {
+        let record = self.store.document(&view.location)?;
+        let (all, reads) = self.store.count_functions(&view.location)?;
+        let (title, described) = record
+            .as_ref()
+            .map_or(("", ""), |record| (record.title.as_str(), record.description.as_str()));
+        let description = view
+            .description
+            .as_deref()
+            .filter(|text| !text.trim().is_empty())
+            .unwrap_or(described);
+        Ok(ServerSummary {
+            name: view.name.clone(),
+            title: title.to_owned(),
+            description: crate::text::one_line(description, MAX_DESCRIPTION_CHARS),
+            functions: if view.is_read_only { reads } else { all },
+            is_read_only: view.is_read_only,
+            is_compiled: record.is_some(),
+        })
+    }
+
+    fn unknown_server(&self, name: &str) -> LookupError {
+        let names = self.servers.iter().map(|server| server.name.as_str());
+        LookupError::UnknownServer {
+            server: name.to_owned(),
+            closest: closest(name, names),
+        }
+    }
+
+    fn unknown_function(&self, view: &ServerView, name: &str) -> Result<LookupError, StoreError> {
+        let rows = self.store.functions(&view.location)?;
+        let visible: Vec<&FunctionRow> = rows.iter().filter(|row| is_visible(view, row.effect)).collect();
+        let names = visible
+            .iter()
+            .flat_map(|row| [row.python.as_str(), row.typescript.as_str(), row.operation.as_str()]);
+        let closest = closest(name, names);
+        Ok(LookupError::UnknownFunction {
+            server: view.name.clone(),
+            function: name.to_owned(),
+            closest,
+        })
+    }
+}
+
+/// The one place that decides what a server's settings hide.
+fn is_visible(view: &ServerView, effect: Effect) -> bool {
+    !view.is_read_only || effect == Effect::Read
+}
+
+fn hit(view: &ServerView, row: FunctionRow, score: f32) -> Hit {
+    Hit {
+        server: view.name.clone(),
+        python: row.python,
+        typescript: row.typescript,
+        operation: row.operation,
+        effect: row.effect,
+        summary: row.summary,
+        score,
+    }
+}

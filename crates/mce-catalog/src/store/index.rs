@@ -1,0 +1,218 @@
+//! The search index: which words of a function go into which column, and how they are read back.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{CachedStatement, Transaction, params};
+use serde_json::Value;
+
+use super::{FunctionKey, Store, StoreError};
+use crate::{
+    function::{Function, Target, Types},
+    schema,
+    search::words::{indexed_words, name_words},
+};
+
+/// Words of descriptions after this many say little about the function.
+const MAX_DESCRIPTION_WORDS: usize = 80;
+/// Words of parameters and properties.
+const MAX_PARAMETER_WORDS: usize = 400;
+/// How deep the names of a body's properties are looked up.
+const MAX_PROPERTY_DEPTH: usize = 3;
+
+/// One word in one column of one function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Posting {
+    pub(crate) function: FunctionKey,
+    pub(crate) column: Column,
+}
+
+/// The columns of the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Column {
+    /// The function's names.
+    Name,
+    /// The path of the operation.
+    Path,
+    /// The tags.
+    Tags,
+    /// The summary.
+    Summary,
+    /// The description, from its start.
+    Description,
+    /// Names and descriptions of parameters, names of body properties, values of their enumerations.
+    Parameters,
+}
+
+impl Column {
+    fn from_name(name: &str) -> Self {
+        match name {
+            "name" => Self::Name,
+            "path" => Self::Path,
+            "tags" => Self::Tags,
+            "summary" => Self::Summary,
+            "description" => Self::Description,
+            _ => Self::Parameters,
+        }
+    }
+}
+
+/// The words of one function, by column.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    columns: [Vec<String>; 6],
+}
+
+impl Words {
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.columns.iter().map(Vec::len).sum::<usize>()).unwrap_or(u32::MAX)
+    }
+}
+
+/// Writes the index of one document.
+pub(super) struct Indexer<'a> {
+    types: &'a Types,
+    insert: CachedStatement<'a>,
+}
+
+impl<'a> Indexer<'a> {
+    pub(super) fn new(transaction: &'a Transaction<'_>, types: &'a Types) -> rusqlite::Result<Self> {
+        let insert = transaction.prepare_cached(
+            "INSERT INTO catalog_search (rowid, name, path, tags, summary, description, parameters) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?;
+        Ok(Self { types, insert })
+    }
+
+    pub(super) fn words(&self, function: &Function) -> Words {
+        let mut name = name_words(&function.typescript);
+        for other in function.operation_id.iter().flat_map(|id| name_words(id)) {
+            if !name.contains(&other) {
+                name.push(other);
+            }
+        }
+        let mut description = indexed_words(&function.description);
+        description.truncate(MAX_DESCRIPTION_WORDS);
+        let path = match &function.target {
+            Target::Http(target) => name_words(&target.path),
+        };
+        let tags = function.tags.iter().flat_map(|tag| indexed_words(tag)).collect();
+        Words {
+            columns: [
+                name,
+                path,
+                tags,
+                indexed_words(&function.summary),
+                description,
+                self.parameter_words(function),
+            ],
+        }
+    }
+
+    pub(super) fn insert(&mut self, key: FunctionKey, words: &Words) -> rusqlite::Result<()> {
+        let [name, path, tags, summary, description, parameters] = words.columns.each_ref().map(|column| column.join(" "));
+        self.insert
+            .execute(params![key, name, path, tags, summary, description, parameters])
+            .map(drop)
+    }
+
+    fn parameter_words(&self, function: &Function) -> Vec<String> {
+        let mut found = Found::default();
+        for parameter in &function.parameters {
+            found.add(name_words(&parameter.original));
+            found.add(indexed_words(&parameter.description));
+            found.add_values(&parameter.schema);
+        }
+        if let Some(body) = &function.body {
+            found.add(indexed_words(&body.description));
+            for variant in body.variants.iter().take(1) {
+                self.property_words(&variant.schema, &mut found, 0);
+            }
+        }
+        found.words
+    }
+
+    /// Names of properties, those of the outer object first.
+    fn property_words(&self, schema: &Value, found: &mut Found, depth: usize) {
+        if depth > MAX_PROPERTY_DEPTH || found.is_full() {
+            return;
+        }
+        let Some(schema) = schema::resolve(schema, self.types) else {
+            return;
+        };
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, property) in properties.into_iter().flatten() {
+            found.add(name_words(name));
+            if depth < 2 {
+                found.add_values(property);
+                found.add(
+                    property
+                        .get("description")
+                        .and_then(Value::as_str)
+                        .map(indexed_words)
+                        .unwrap_or_default(),
+                );
+            }
+        }
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            for part in schema.get(keyword).and_then(Value::as_array).into_iter().flatten() {
+                self.property_words(part, found, depth + 1);
+            }
+        }
+        for property in properties.into_iter().flat_map(serde_json::Map::values).chain(schema.get("items")) {
+            self.property_words(property, found, depth + 1);
+        }
+    }
+}
+
+/// Words once each, as many as fit.
+#[derive(Debug, Default)]
+struct Found {
+    words: Vec<String>,
+    seen: BTreeSet<String>,
+}
+
+impl Found {
+    fn add(&mut self, words: Vec<String>) {
+        for word in words {
+            if self.words.len() < MAX_PARAMETER_WORDS && self.seen.insert(word.clone()) {
+                self.words.push(word);
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.words.len() >= MAX_PARAMETER_WORDS
+    }
+
+    fn add_values(&mut self, schema: &Value) {
+        for value in schema.get("enum").and_then(Value::as_array).into_iter().flatten() {
+            if let Some(value) = value.as_str() {
+                self.add(name_words(value));
+            }
+        }
+    }
+}
+
+impl Store {
+    /// Where a word occurs.
+    pub(crate) fn postings(&self, word: &str) -> Result<Vec<Posting>, StoreError> {
+        self.read("the index", |connection| {
+            let mut statement = connection.prepare_cached("SELECT doc, col FROM temp.catalog_posting WHERE term = ?1")?;
+            let rows = statement.query_map([word], |row| {
+                Ok(Posting {
+                    function: row.get(0)?,
+                    column: Column::from_name(row.get_ref(1)?.as_str()?),
+                })
+            })?;
+            rows.collect()
+        })
+    }
+
+    /// All words of the index with the number of functions that have them.
+    pub(crate) fn vocabulary(&self) -> Result<Vec<(String, u32)>, StoreError> {
+        self.read("the index", |connection| {
+            let mut statement = connection.prepare_cached("SELECT term, doc FROM catalog_words")?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect()
+        })
+    }
+}
