@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Measures the binary and prints a table. Standard library only; Linux. Nothing is asserted.
+
+usage: run.py --mce PATH [--corpus DIR] [--runs N]
+
+Each row says what was measured; medians of N runs (200), each after a warm-up. Compiling is measured on documents of
+the corpus (GitHub's, 13 MB), if it is there. Run it on a quiet machine.
+"""
+import argparse
+import concurrent.futures
+import http.client
+import http.server
+import json
+import os
+import resource
+import socketserver
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+DOCUMENT = {
+    "openapi": "3.1.0",
+    "info": {"title": "Bench", "version": "1"},
+    "paths": {"/items/{id}": {"get": {"operationId": "get_item", "parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}],
+                                      "responses": {"200": {"description": "it", "content": {"application/json": {"schema": {"type": "object"}}}}}}}},
+}  # fmt: skip
+CALLS = 100
+MANY_CALLS = f"from bench.functions import get_item\nfor _ in range({CALLS}):\n    get_item(id=1)\nresult = 1\n"
+NO_CALLS = "from bench.functions import get_item\nfor _ in range(100):\n    pass\nresult = 1\n"
+
+
+class Api(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self):
+        body = b'{"id":1,"name":"one"}'
+        self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Listener(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+
+
+class Server:
+    """`mce serve` over stdio; any number of requests may be under way."""
+
+    def __init__(self, mce, folder, environment):
+        self.start = time.perf_counter()
+        self.process = subprocess.Popen([mce, "serve"], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.lock, self.waiting, self.number = threading.Lock(), {}, 0
+        threading.Thread(target=self.read, daemon=True).start()
+        self.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}})
+        self.initialize_ms = (time.perf_counter() - self.start) * 1e3
+        self.send({"method": "notifications/initialized"})
+
+    def read(self):
+        for line in self.process.stdout:
+            message = json.loads(line)
+            if (future := self.waiting.pop(message.get("id"), None)) is not None:
+                future.set_result(message)
+
+    def send(self, message):
+        with self.lock:
+            self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            self.process.stdin.flush()
+
+    def ask(self, method, params):
+        future = concurrent.futures.Future()
+        with self.lock:
+            self.number += 1
+            number = self.number
+            self.waiting[number] = future
+        self.send({"id": number, "method": method, "params": params})
+        return future
+
+    def request(self, method, params):
+        return self.ask(method, params).result(60)["result"]
+
+    def run(self, code):
+        return self.read_answer(self.ask("tools/call", {"name": "execute_code", "arguments": {"code": code, "description": "bench"}}))
+
+    @staticmethod
+    def read_answer(future):
+        answer = json.loads(future.result(60)["result"]["content"][0]["text"])
+        if not answer["success"]:
+            raise SystemExit(f"a run failed: {answer}")
+        return answer
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(10)
+
+
+def median_ms(action, runs):
+    for _ in range(10):
+        action()
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        action()
+        times.append((time.perf_counter() - start) * 1e3)
+        time.sleep(0.002)  # Lets the next worker be forked, as between two turns of a model.
+    return statistics.median(times)
+
+
+def memory_kib(pid, field):
+    path = f"/proc/{pid}/smaps_rollup" if field.startswith("Private") else f"/proc/{pid}/status"
+    return sum(int(line.split()[1]) for line in Path(path).read_text().splitlines() if line.startswith(field))
+
+
+def children(pid):
+    found, todo = [], [pid]
+    while todo:
+        one = todo.pop()
+        new = [int(child) for task in Path(f"/proc/{one}/task").iterdir() for child in (task / "children").read_text().split()]
+        found += new
+        todo += new
+    return found
+
+
+def compile_rows(mce, corpus, environment, row):
+    document = corpus / "specs" / "github-api.json"
+    if not document.exists():
+        print(f"(not measured: {document} is not there)", file=sys.stderr)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "mce.yaml").write_text(json.dumps({"servers": {"github": {"openapi": str(document)}}}))
+        own = {**environment, "MCE_DATA_DIR": f"{folder}/data"}
+        for what in ("compile GitHub's document (13 MB)", "the same, unchanged"):
+            seconds, peak = [], []
+            for number in range(5):
+                if what.startswith("compile"):
+                    subprocess.run([mce, "clean"], cwd=folder, env=own, check=True, capture_output=True)
+                start = time.perf_counter()
+                process = subprocess.Popen([mce, "compile", "--json"], cwd=folder, env=own, stdout=subprocess.DEVNULL)
+                _, status, usage = os.wait4(process.pid, 0)
+                seconds.append(time.perf_counter() - start)
+                peak.append(usage.ru_maxrss / 1024)
+                if status:
+                    raise SystemExit("compile failed")
+            row(what, f"{statistics.median(seconds) * 1e3:.0f} ms, {max(peak):.0f} MiB peak", "800 ms, 150 MB" if what.startswith("compile") else "50 ms")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mce", required=True, type=Path)
+    parser.add_argument("--corpus", type=Path, default=Path(os.environ.get("MCE_TEST_CORPUS", HERE.parent.parent / "shared" / "corpus")))
+    parser.add_argument("--runs", type=int, default=200)
+    args = parser.parse_args()
+    mce = str(args.mce.resolve())
+    api = Listener(("127.0.0.1", 0), Api)
+    threading.Thread(target=api.serve_forever, daemon=True).start()
+    print(f"{'what':58}{'measured':>28}{'bar':>18}")
+    row = lambda what, value, bar="": print(f"{what:58}{value:>28}{bar:>18}", flush=True)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MCE_")}
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "bench.json").write_text(json.dumps(DOCUMENT))
+        (folder / "mce.yaml").write_text(json.dumps({"servers": {"bench": {"openapi": "./bench.json", "base_url": f"http://127.0.0.1:{api.server_port}"}}}))
+        environment |= {"MCE_DATA_DIR": str(folder / "data"), "HOME": str(folder)} if "PYENV_ROOT" in environment else {"MCE_DATA_DIR": str(folder / "data")}
+        subprocess.run([mce, "compile"], cwd=folder, env=environment, check=True, capture_output=True)
+        starts = []
+        for _ in range(11):
+            server = Server(mce, folder, environment)
+            starts.append(server.initialize_ms)
+            server.close()
+        row("start to `initialize` answer", f"{statistics.median(starts):.1f} ms", "30 ms")
+        server = Server(mce, folder, environment)
+        server.run("result = 1+1")
+        row('execute_code("result = 1+1"), fresh worker', f"{median_ms(lambda: server.run('result = 1+1'), args.runs):.2f} ms", "2.5 ms")
+        connection = http.client.HTTPConnection("127.0.0.1", api.server_port)
+
+        def bare():
+            connection.request("GET", "/items/1")
+            connection.getresponse().read()
+
+        bare_ms = median_ms(bare, args.runs)
+        with_calls, without = (median_ms(lambda code=code: server.run(code), 40) for code in (MANY_CALLS, NO_CALLS))
+        row("one host call to a loopback API", f"{(with_calls - without) / CALLS:.2f} ms")
+        row("  the bare HTTP request, by Python's http.client", f"{bare_ms:.2f} ms")
+        row("  overhead of the call over it", f"{(with_calls - without) / CALLS - bare_ms:.2f} ms", "0.3 ms")
+        total, start = 2000, time.perf_counter()
+        slots, done = threading.Semaphore(64), []
+        for _ in range(total):
+            slots.acquire()
+            future = server.ask("tools/call", {"name": "execute_code", "arguments": {"code": "result = 1+1", "description": "bench"}})
+            future.add_done_callback(lambda _: slots.release())
+            done.append(future)
+        for future in done:
+            server.read_answer(future)
+        row("runs per second, 64 at a time", f"{total / (time.perf_counter() - start):.0f}", "400")
+        time.sleep(1)
+        row("resident memory of the idle host", f"{memory_kib(server.process.pid, 'VmRSS') / 1024:.1f} MiB", "30 MB")
+        private = sorted(memory_kib(pid, "Private") / 1024 for pid in children(server.process.pid))
+        row("private memory of its children", ", ".join(f"{mib:.1f}" for mib in private) + " MiB", "4 MB each")
+        server.close()
+    compile_rows(mce, args.corpus, environment, row)
+    api.shutdown()
+
+
+main()

@@ -1,0 +1,328 @@
+//! What can be called: lists, searches, cards and stubs, from the catalog, as the model and the commands get them.
+
+use std::sync::Arc;
+
+use mce_catalog::catalog::{Catalog, SearchQuery, ServerSummary};
+use mce_catalog::function::{Effect, Function, Types};
+use mce_catalog::lookup::LookupError;
+use mce_catalog::schema;
+use mce_catalog::text;
+use mce_sandbox::{Description, FunctionStub, Language, ParameterStub};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+/// Servers that `list_servers` names at most.
+const LISTED_SERVERS: usize = 60;
+/// Hits of a search without a limit of its own.
+const HITS: usize = 8;
+/// Hits of a search at most.
+const MAX_HITS: u32 = 50;
+/// Characters of a search's answer for each hit of its default number: 8 hits stay below 800 tokens.
+const HIT_CHARS: usize = 330;
+/// Characters of the types in the answer of `get_functions`, for each function.
+const TYPE_CHARS: usize = 6_000;
+/// Literals that a stub carries at most; the check of more is the broker's.
+const STUB_LITERALS: usize = 50;
+
+/// Questions about functions.
+#[derive(Debug)]
+pub(crate) struct Discovery {
+    catalog: Arc<Catalog>,
+}
+
+/// One function of `mce functions --json`.
+#[derive(Debug, Serialize)]
+pub(crate) struct ListedFunction {
+    pub(crate) server: String,
+    pub(crate) function: String,
+    pub(crate) operation: String,
+    pub(crate) effect: Effect,
+    pub(crate) python: String,
+    pub(crate) typescript: String,
+}
+
+/// One hit of `mce search --json`.
+#[derive(Debug, Serialize)]
+pub(crate) struct FoundFunction {
+    pub(crate) server: String,
+    pub(crate) function: String,
+    pub(crate) operation: String,
+    pub(crate) signature: String,
+    pub(crate) score: f32,
+}
+
+impl Discovery {
+    pub(crate) fn new(catalog: Arc<Catalog>) -> Self {
+        Self { catalog }
+    }
+
+    /// Whether each configured server has been compiled.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.catalog.servers().is_ok_and(|servers| servers.iter().all(|server| server.is_compiled))
+    }
+
+    /// Servers with functions that a model can be told about.
+    pub(crate) fn summaries(&self) -> Result<Vec<ServerSummary>, Failure> {
+        self.catalog.servers().map_err(Failure::internal)
+    }
+
+    pub(crate) fn server_names(&self) -> Result<Vec<String>, Failure> {
+        Ok(self.summaries()?.into_iter().map(|server| server.name).collect())
+    }
+
+    /// The answer of `list_servers`.
+    pub(crate) fn list_servers(&self, libraries: &[String]) -> Result<Value, Failure> {
+        let servers = self.summaries()?;
+        let more = servers.len().saturating_sub(LISTED_SERVERS);
+        let listed: Vec<Value> = servers.iter().take(LISTED_SERVERS).map(listed_server).collect();
+        let mut answer = json!({"servers": listed});
+        if more > 0 {
+            answer["more"] = json!(format!("{more} more servers; search_functions searches them too"));
+        }
+        if !libraries.is_empty() {
+            answer["sandbox_libraries"] = json!(libraries);
+        }
+        Ok(answer)
+    }
+
+    /// The answer of `search_functions`.
+    pub(crate) fn search(&self, query: &str, server: Option<&str>, limit: Option<u32>, language: Language) -> Result<Value, Failure> {
+        let limit = limit.map_or(HITS, |limit| limit.clamp(1, MAX_HITS) as usize);
+        let found = self.catalog.search(SearchQuery { text: query, server, limit }).map_err(lookup_failure)?;
+        let language = text_language(language);
+        let mut left = HIT_CHARS * limit;
+        let mut hits = Vec::new();
+        for hit in &found.hits {
+            let function = self.function(&hit.server, &hit.python)?;
+            let types = self.types_for(&function);
+            let signature = text::signature(&function, &types, language);
+            let summary = if signature.contains(&hit.summary) { "" } else { hit.summary.as_str() };
+            let cost = signature.chars().count() + summary.chars().count() + hit.server.len() + 40;
+            if cost > left && !hits.is_empty() {
+                break;
+            }
+            left = left.saturating_sub(cost);
+            let mut entry = json!({"server": hit.server, "signature": signature});
+            if !summary.is_empty() {
+                entry["summary"] = json!(summary);
+            }
+            hits.push((entry, function, types));
+        }
+        let more = found.total - hits.len();
+        let shown: Vec<(&Function, &Types)> = hits.iter().map(|(_, function, types)| (function, types)).collect();
+        let types = text::types_of(&shown, language, left);
+        let mut answer = json!({"functions": hits.into_iter().map(|(entry, _, _)| entry).collect::<Vec<_>>()});
+        if !types.is_empty() {
+            answer["types"] = json!(types);
+        }
+        if more > 0 {
+            answer["more"] = json!(more);
+        }
+        if found.total == 0 {
+            answer["hint"] = json!("nothing fits; try other words, or list_servers");
+        }
+        Ok(answer)
+    }
+
+    /// Hits for `mce search`.
+    pub(crate) fn find(&self, query: &str, server: Option<&str>, limit: usize) -> Result<Vec<FoundFunction>, Failure> {
+        let found = self.catalog.search(SearchQuery { text: query, server, limit }).map_err(lookup_failure)?;
+        let hits = found.hits.into_iter().map(|hit| {
+            let function = self.function(&hit.server, &hit.python)?;
+            let signature = text::signature(&function, &self.types_for(&function), text::Language::Python);
+            Ok(FoundFunction { server: hit.server, function: hit.python, operation: hit.operation, signature, score: hit.score })
+        });
+        hits.collect()
+    }
+
+    /// The answer of `get_functions`: one card for each, or why there is none.
+    pub(crate) fn get_functions(&self, names: &[(String, String)], language: Language) -> Result<Value, Failure> {
+        if names.is_empty() || names.len() > 5 {
+            return Err(Failure::argument(format!("`functions` has {} items", names.len())).with_hint("ask for 1 to 5 functions at once"));
+        }
+        let cards: Vec<Value> = names.iter().map(|(server, name)| self.card(server, name, language)).collect();
+        Ok(json!({"functions": cards}))
+    }
+
+    fn card(&self, server: &str, name: &str, language: Language) -> Value {
+        match self.catalog.function(server, name) {
+            Ok(function) => {
+                let card = text::card(&function, &self.types_for(&function), text_language(language), TYPE_CHARS);
+                serde_json::to_value(card).unwrap_or_default()
+            }
+            Err(error) => {
+                let mut entry = json!({"server": server, "function": name, "error": error.to_string(), "error_type": error_type(&error)});
+                if let Some(hint) = error.hint() {
+                    entry["hint"] = json!(hint);
+                }
+                entry
+            }
+        }
+    }
+
+    /// Stubs of the functions that a program imports.
+    pub(crate) fn describe(&self, server: &str, names: &[String], language: Language) -> Result<Description, Failure> {
+        let mut description = Description { functions: Vec::new(), unknown: Vec::new() };
+        if names.is_empty() {
+            for row in self.catalog.functions(server).map_err(lookup_failure)? {
+                let function = self.function(server, &row.function.python)?;
+                description.functions.push(self.stub(&function, language));
+            }
+            return Ok(description);
+        }
+        self.catalog.view(server).map_err(lookup_failure)?;
+        for name in names {
+            match self.catalog.function(server, name) {
+                Ok(function) if name_in(&function, language) == name => description.functions.push(self.stub(&function, language)),
+                Ok(function) => description.unknown.push((name.clone(), format!("did you mean `{}`?", name_in(&function, language)))),
+                Err(LookupError::Store(error)) => return Err(Failure::internal(error)),
+                Err(error) => description.unknown.push((name.clone(), refusal(&error))),
+            }
+        }
+        Ok(description)
+    }
+
+    fn stub(&self, function: &Function, language: Language) -> FunctionStub {
+        let types = self.types_for(function);
+        let parameters = function.parameters.iter().map(|parameter| ParameterStub {
+            name: match language {
+                Language::Python => parameter.python.clone(),
+                Language::TypeScript => parameter.typescript.clone(),
+            },
+            required: parameter.is_required,
+            literals: literals(&parameter.schema, &types),
+        });
+        let body = function.body.iter().map(|body| ParameterStub { name: "body".to_owned(), required: body.is_required, literals: None });
+        FunctionStub {
+            name: name_in(function, language).to_owned(),
+            function: format!("{}.{}", function.server, function.python),
+            parameters: parameters.chain(body).collect(),
+            signature: text::signature(function, &types, text_language(language)),
+        }
+    }
+
+    /// All functions of one server or of all, for `mce functions`.
+    pub(crate) fn list_functions(&self, server: Option<&str>) -> Result<Vec<ListedFunction>, Failure> {
+        let servers = match server {
+            Some(server) => vec![server.to_owned()],
+            None => self.server_names()?,
+        };
+        let mut functions = Vec::new();
+        for server in servers {
+            let rows = self.catalog.functions(&server).map_err(lookup_failure)?;
+            functions.extend(rows.into_iter().map(|row| ListedFunction {
+                server: row.server,
+                function: row.function.python.clone(),
+                operation: row.function.operation,
+                effect: row.function.effect,
+                python: row.function.python,
+                typescript: row.function.typescript,
+            }));
+        }
+        Ok(functions)
+    }
+
+    /// All functions of a server, whole.
+    pub(crate) fn all_functions(&self, server: &str) -> Result<Vec<Function>, Failure> {
+        let rows = self.catalog.functions(server).map_err(lookup_failure)?;
+        rows.iter().map(|row| self.function(server, &row.function.python)).collect()
+    }
+
+    /// A function by any of its names.
+    pub(crate) fn function(&self, server: &str, name: &str) -> Result<Function, Failure> {
+        self.catalog.function(server, name).map_err(lookup_failure)
+    }
+
+    /// The named types that a function needs.
+    pub(crate) fn types_for(&self, function: &Function) -> Types {
+        self.catalog.types_for(function).unwrap_or_default()
+    }
+
+    /// What calling a function does, if it can be found.
+    pub(crate) fn effect_of(&self, reference: &str) -> Option<Effect> {
+        self.catalog.resolve(reference).ok().map(|function| function.effect)
+    }
+
+    /// What a word of the command line means as the value of this argument: a text where only a text will do, else JSON.
+    pub(crate) fn argument_from_text(&self, reference: &str, name: &str, text: String) -> Value {
+        let function = self.catalog.resolve(reference).ok();
+        let wanted = function.as_ref().and_then(|function| {
+            function.parameters.iter().find(|parameter| [&parameter.key, &parameter.original, &parameter.python].into_iter().any(|known| known == name))
+        });
+        let is_text = wanted.zip(function.as_ref()).is_some_and(|(parameter, function)| {
+            let types = self.types_for(function);
+            schema::resolve(&parameter.schema, &types).and_then(|schema| schema.get("type")).is_some_and(|kind| kind == "string")
+        });
+        if is_text { Value::String(text) } else { serde_json::from_str(&text).unwrap_or(Value::String(text)) }
+    }
+}
+
+fn listed_server(server: &ServerSummary) -> Value {
+    let mut entry = json!({"name": server.name, "description": server.description, "kind": "openapi", "functions": server.functions});
+    if server.description.is_empty() || server.description == server.title {
+        entry["description"] = json!(server.title);
+    }
+    if server.is_read_only {
+        entry["read_only"] = json!(true);
+    }
+    if !server.is_compiled {
+        entry["error"] = json!("its document could not be compiled; the person who runs mce sees why with `mce compile`");
+    }
+    entry
+}
+
+/// The only values that a parameter may have, where they are few.
+fn literals(schema: &Value, types: &Types) -> Option<Vec<Value>> {
+    let schema = schema::resolve(schema, types)?;
+    let values = match (schema.get("const"), schema.get("enum")) {
+        (Some(value), _) => vec![value.clone()],
+        (None, Some(Value::Array(values))) => values.clone(),
+        (None, _) => return None,
+    };
+    let is_plain = |value: &Value| !value.is_array() && !value.is_object();
+    (values.len() <= STUB_LITERALS && values.iter().all(is_plain)).then_some(values)
+}
+
+fn name_in(function: &Function, language: Language) -> &str {
+    match language {
+        Language::Python => &function.python,
+        Language::TypeScript => &function.typescript,
+    }
+}
+
+fn text_language(language: Language) -> text::Language {
+    match language {
+        Language::Python => text::Language::Python,
+        Language::TypeScript => text::Language::TypeScript,
+    }
+}
+
+fn refusal(error: &LookupError) -> String {
+    match error {
+        LookupError::Hidden { .. } => error.to_string(),
+        LookupError::UnknownServer { .. } | LookupError::UnknownFunction { .. } | LookupError::Reference { .. } | LookupError::Store(_) => {
+            error.hint().unwrap_or_default()
+        }
+    }
+}
+
+/// The words of `error_type` in an item of `get_functions`.
+fn error_type(error: &LookupError) -> &'static str {
+    match error {
+        LookupError::UnknownServer { .. } => "server_not_found",
+        LookupError::UnknownFunction { .. } | LookupError::Reference { .. } => "function_not_found",
+        LookupError::Hidden { .. } => "policy",
+        LookupError::Store(_) => "internal",
+    }
+}
+
+fn lookup_failure(error: LookupError) -> Failure {
+    let kind = match error {
+        LookupError::UnknownServer { .. } | LookupError::UnknownFunction { .. } | LookupError::Reference { .. } => "argument",
+        LookupError::Hidden { .. } => "policy",
+        LookupError::Store(_) => "internal",
+    };
+    Failure::new(kind, error.to_string()).with_hint(error.hint().unwrap_or_default())
+}

@@ -1,0 +1,295 @@
+//! The program's parts, wired: what the MCP face and the commands both use.
+
+mod answer;
+mod compile;
+mod discovery;
+mod documents;
+mod function_source;
+mod run_calls;
+mod skills;
+mod state;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use mce_broker::{AnswerValue, Broker, BrokerOptions, CallLimits, CallRequest, Caller, Naming, NewRecipe, Recipes};
+use mce_catalog::catalog::Catalog;
+use mce_config::Settings;
+use mce_sandbox::{Content, ErrorKind, Language, Launcher, Limits, Program, ProgramError, Sandbox, SandboxFacts, SandboxOptions};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+use tokio::sync::{OnceCell, watch};
+
+pub(crate) use self::answer::RunAnswer;
+pub(crate) use self::compile::{Compiler, Counts, Outcome, ServerReport};
+pub(crate) use self::discovery::Discovery;
+use self::function_source::CatalogSource;
+use self::run_calls::RunCalls;
+use self::skills::Skills;
+use crate::failure::Failure;
+use crate::setup::Setup;
+
+/// Runs that may wait for a place.
+const QUEUED_RUNS: usize = 64;
+
+/// Everything behind the faces. Opening it starts no process and reads no document.
+pub(crate) struct App {
+    settings: Arc<Settings>,
+    discovery: Arc<Discovery>,
+    broker: Arc<Broker>,
+    sandbox: Sandbox,
+    recipes: Recipes,
+    skills: Skills,
+    compiler: Compiler,
+    libraries: OnceCell<Vec<String>>,
+    /// False while servers that were never compiled are being compiled for the first time.
+    is_ready: watch::Sender<bool>,
+}
+
+/// A finished run: the answer's JSON and further content blocks.
+pub(crate) struct RunReport {
+    pub(crate) answer: RunAnswer,
+    pub(crate) contents: Vec<Content>,
+}
+
+impl App {
+    /// Wires the parts for these settings.
+    ///
+    /// # Errors
+    ///
+    /// A failure if the state directory cannot be used.
+    pub(crate) fn open(setup: &Setup, settings: Arc<Settings>) -> Result<Self, Failure> {
+        let state = state::open(&settings.data_dir)?;
+        let catalog = Arc::new(Catalog::new(Arc::clone(&state.store), compile::views(&settings)));
+        let recipe_file = settings.recipes.file.clone().unwrap_or(state.file);
+        let recipes = Recipes::open(&recipe_file, settings.recipes.clone()).map_err(Failure::internal)?;
+        let broker = Broker::new(BrokerOptions {
+            settings: Arc::clone(&settings),
+            functions: Arc::new(CatalogSource::new(Arc::clone(&catalog))),
+            audit_file: settings.data_dir.join("audit.jsonl"),
+            limits: CallLimits::default(),
+        });
+        Ok(Self {
+            discovery: Arc::new(Discovery::new(catalog)),
+            broker: Arc::new(broker.map_err(|error| Failure::internal(chain(&error)))?),
+            sandbox: Sandbox::new(sandbox_options(setup, &settings)?),
+            recipes,
+            skills: Skills::new(&settings),
+            compiler: Compiler::new(Arc::clone(&settings), state.store),
+            libraries: OnceCell::new(),
+            is_ready: watch::Sender::new(true),
+            settings,
+        })
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn discovery(&self) -> &Arc<Discovery> {
+        &self.discovery
+    }
+
+    pub(crate) fn skills(&self) -> &Skills {
+        &self.skills
+    }
+
+    pub(crate) fn compiler(&self) -> &Compiler {
+        &self.compiler
+    }
+
+    /// Compiles all servers whose documents have changed.
+    pub(crate) async fn compile_all(&self) -> Vec<ServerReport> {
+        self.compiler.compile(None, false, &|_| {}).await
+    }
+
+    /// Warms the sandbox and compiles what has changed, while requests are already answered.
+    pub(crate) fn start_in_background(self: &Arc<Self>) {
+        if self.settings.sandbox.is_warm {
+            let app = Arc::clone(self);
+            tokio::spawn(async move {
+                if let Err(error) = app.sandbox.start().await {
+                    tracing::warn!("the sandbox does not start: {error}");
+                }
+            });
+        }
+        if self.settings.serve.compiles_on_startup {
+            // Only servers without any functions keep requests waiting.
+            let _ = self.is_ready.send_replace(self.discovery.is_complete());
+            let app = Arc::clone(self);
+            tokio::spawn(async move {
+                for report in app.compile_all().await {
+                    report.log();
+                }
+                let _ = app.is_ready.send_replace(true);
+            });
+        }
+    }
+
+    /// Waits until each server has been compiled or refused once.
+    pub(crate) async fn ready(&self) {
+        let _ = self.is_ready.subscribe().wait_for(|is_ready| *is_ready).await;
+    }
+
+    /// Libraries that programs can import, such as `pandas 2.3`.
+    pub(crate) async fn libraries(&self) -> &[String] {
+        self.libraries
+            .get_or_init(|| async {
+                let facts = self.sandbox.inspect().await;
+                let libraries = facts.python.map(|python| python.libraries).unwrap_or_default();
+                libraries.into_iter().map(|(name, version)| format!("{name} {version}")).collect()
+            })
+            .await
+    }
+
+    /// What the sandbox would use, for `doctor`.
+    pub(crate) async fn inspect_sandbox(&self) -> SandboxFacts {
+        self.sandbox.inspect().await
+    }
+
+    /// Runs a program and keeps it for `run_cached_code` if it worked.
+    pub(crate) async fn execute(&self, language: Language, source: String, description: &str) -> RunReport {
+        let mut report = self.run_program(language, source.clone(), Map::new()).await;
+        if report.answer.success {
+            self.keep(&mut report.answer, language, &source, description);
+        }
+        report
+    }
+
+    /// Runs a kept program with other values for its variables.
+    pub(crate) async fn run_cached(&self, cache_id: &str, params: Map<String, Value>) -> RunReport {
+        let recipe = match self.recipes.get(cache_id, SystemTime::now()) {
+            Ok(recipe) => recipe,
+            Err(error) => {
+                let mut refused = program_error(ErrorKind::Argument, error.to_string());
+                refused.hint = error.hint().map(str::to_owned);
+                return RunReport { answer: RunAnswer::refused(refused), contents: Vec::new() };
+            }
+        };
+        let language = if recipe.language == Language::TypeScript.as_str() { Language::TypeScript } else { Language::Python };
+        let mut report = self.run_program(language, recipe.source, params).await;
+        report.answer.cache_id = report.answer.success.then(|| cache_id.to_owned());
+        report
+    }
+
+    /// Runs a program once.
+    pub(crate) async fn run_program(&self, language: Language, source: String, params: Map<String, Value>) -> RunReport {
+        let calls = RunCalls::new(Arc::clone(&self.broker), Arc::clone(&self.discovery), language, new_run_id());
+        let calls = Arc::new(calls);
+        let outcome = self.sandbox.run(Program { language, source, params }, Arc::<RunCalls>::clone(&calls)).await;
+        let mut outcome = outcome;
+        let contents = std::mem::take(&mut outcome.contents);
+        RunReport { answer: RunAnswer::new(outcome, calls.groups()), contents }
+    }
+
+    /// Calls one function by original or language names.
+    ///
+    /// # Errors
+    ///
+    /// The call's failure, with its type.
+    pub(crate) async fn call(&self, reference: &str, arguments: &Map<String, Value>) -> Result<Box<RawValue>, Failure> {
+        let arguments = to_raw_value(arguments).map_err(Failure::internal)?;
+        let request = CallRequest {
+            run: &new_run_id(),
+            caller: Caller::Python,
+            naming: Naming::Original,
+            function: reference,
+            arguments: &arguments,
+        };
+        let answer = self.broker.call(request).await.map_err(|error| run_calls::failure_of(&error))?;
+        match answer.value {
+            AnswerValue::Json(json) => Ok(json),
+            AnswerValue::Text(text) => to_raw_value(&text).map_err(Failure::internal),
+            AnswerValue::Bytes(bytes) => to_raw_value(&json!({"base64": BASE64_STANDARD.encode(bytes)})).map_err(Failure::internal),
+            AnswerValue::Empty => to_raw_value(&Value::Null).map_err(Failure::internal),
+        }
+    }
+
+    /// Ends all children and waits until they are gone.
+    pub(crate) async fn close(&self) {
+        self.sandbox.stop().await;
+    }
+
+    fn keep(&self, answer: &mut RunAnswer, language: Language, source: &str, description: &str) {
+        let servers: BTreeSet<String> =
+            answer.calls.iter().filter_map(|group| group.function.split_once('.').map(|(server, _)| server.to_owned())).collect();
+        let servers: Vec<String> = servers.into_iter().collect();
+        let recipe = NewRecipe { language: language.as_str(), source, description, servers: &servers };
+        // The run has happened: a recipe that cannot be kept must not make it look as if it had failed.
+        match self.recipes.save(recipe, SystemTime::now()) {
+            Ok(id) => {
+                answer.next = Some(String::from("same task, other values: run_cached_code(cache_id, params={top-level variable: value})"));
+                answer.cache_id = Some(id);
+            }
+            Err(mce_broker::RecipeError::Disabled) => {}
+            Err(error) => tracing::warn!("the program was not kept: {error}"),
+        }
+    }
+}
+
+/// The files of these settings that `mce clean` removes. The audit log is kept.
+pub(crate) fn state_files(settings: &Settings) -> Vec<PathBuf> {
+    let recipes = settings.recipes.file.iter().cloned();
+    state::files(&settings.data_dir).into_iter().chain(recipes).collect()
+}
+
+fn program_error(kind: ErrorKind, message: String) -> ProgramError {
+    ProgramError { kind, message, line: None, source: None, hint: None, status: None, body: None, function: None, traceback: None }
+}
+
+/// An id for the audit log, unique among the runs of all processes that share it.
+fn new_run_id() -> String {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    format!("{started:x}-{:x}-{:x}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed))
+}
+
+/// An error with its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}
+
+fn sandbox_options(setup: &Setup, settings: &Settings) -> Result<SandboxOptions, Failure> {
+    let program: PathBuf = std::env::current_exe().map_err(Failure::internal)?;
+    let is_for_finding_python = |name: &str| matches!(name, "PATH" | "HOME" | "LANG") || name.starts_with("PYENV_");
+    let limits = &settings.limits;
+    Ok(SandboxOptions {
+        limits: Limits {
+            wall: limits.wall,
+            memory_mib: limits.memory_mib,
+            output_bytes: limits.output_bytes,
+            code_bytes: limits.code_bytes,
+            tmp_mib: limits.tmp_mib,
+            host_calls: limits.host_calls,
+            parallel_calls: limits.parallel_calls,
+            processes: limits.processes,
+            open_files: limits.open_files,
+        },
+        is_warm: settings.sandbox.is_warm,
+        pool_size: settings.sandbox.pool_size,
+        concurrent_runs: settings.sandbox.concurrent_runs,
+        queued_runs: QUEUED_RUNS,
+        python: settings.sandbox.python.clone(),
+        python_libraries: Vec::new(),
+        environment: setup
+            .environment
+            .iter()
+            .filter(|(name, _)| is_for_finding_python(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+        launcher: Launcher { program, arguments: vec![mce_sandbox::LAUNCHER_ROLE.to_owned()] },
+        without_layers: settings.sandbox.without_layers.clone(),
+        has_tracebacks: settings.is_debug,
+    })
+}

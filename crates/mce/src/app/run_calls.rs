@@ -1,0 +1,127 @@
+//! The host's side of one run: each host call goes to the broker or the catalog, and calls are counted for the answer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use mce_broker::{Answer, AnswerValue, Broker, CallError, CallErrorKind, CallRequest, Caller};
+use mce_catalog::function::Effect;
+use mce_sandbox::{BoxFuture, CallFailure, HostCall, HostCalls, HostValue, Language, Naming};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::answer::{CallGroup, millis};
+use super::discovery::Discovery;
+use crate::failure::Failure;
+
+/// Host calls of one run.
+pub(crate) struct RunCalls {
+    broker: Arc<Broker>,
+    discovery: Arc<Discovery>,
+    language: Language,
+    run: String,
+    // Held only while a finished call is counted.
+    groups: Mutex<Vec<CallGroup>>,
+}
+
+impl RunCalls {
+    pub(crate) fn new(broker: Arc<Broker>, discovery: Arc<Discovery>, language: Language, run: String) -> Self {
+        Self { broker, discovery, language, run, groups: Mutex::new(Vec::new()) }
+    }
+
+    /// What was called so far, in the order of first calls.
+    pub(crate) fn groups(&self) -> Vec<CallGroup> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn call_function(&self, function: &str, naming: Naming, arguments: &RawValue) -> Result<HostValue, CallFailure> {
+        let request = CallRequest { run: &self.run, caller: caller(self.language), naming: broker_naming(naming), function, arguments };
+        let start = Instant::now();
+        let result = self.broker.call(request).await;
+        match &result {
+            Ok(answer) => self.count(&answer.function, answer.effect, start, true),
+            // Whatever may have reached the API is told, so that nobody repeats a write without knowing.
+            Err(error) if may_have_been_sent(&error.kind) => {
+                let effect = self.discovery.effect_of(function).unwrap_or(Effect::Write);
+                self.count(error.function.as_deref().unwrap_or(function), effect, start, false);
+            }
+            Err(_) => {}
+        }
+        result.map_err(|error| CallFailure { function: error.function.clone(), ..failure_of(&error).into() }).and_then(host_value)
+    }
+
+    fn count(&self, function: &str, effect: Effect, start: Instant, is_ok: bool) {
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let ms = millis(start.elapsed());
+        if let Some(group) = groups.iter_mut().find(|group| group.function == function) {
+            group.count += 1;
+            group.ms += ms;
+            group.failed += u32::from(!is_ok);
+        } else {
+            groups.push(CallGroup { function: function.to_owned(), count: 1, ms, failed: u32::from(!is_ok), effect });
+        }
+    }
+}
+
+impl HostCalls for RunCalls {
+    fn call(&self, call: HostCall) -> BoxFuture<'_, Result<HostValue, CallFailure>> {
+        Box::pin(async move {
+            match call {
+                HostCall::Call { function, naming, arguments } => self.call_function(&function, naming, &arguments).await,
+                HostCall::Describe { server, names } => json(&self.discovery.describe(&server, &names, self.language)?),
+                HostCall::Servers {} => json(&self.discovery.server_names()?),
+                HostCall::Search { query, server, limit } => {
+                    json(&self.discovery.search(&query, server.as_deref(), limit, self.language)?)
+                }
+            }
+        })
+    }
+}
+
+pub(crate) fn caller(language: Language) -> Caller {
+    match language {
+        Language::Python => Caller::Python,
+        Language::TypeScript => Caller::TypeScript,
+    }
+}
+
+fn broker_naming(naming: Naming) -> mce_broker::Naming {
+    match naming {
+        Naming::Language => mce_broker::Naming::Language,
+        Naming::Original => mce_broker::Naming::Original,
+    }
+}
+
+fn host_value(answer: Answer) -> Result<HostValue, CallFailure> {
+    match answer.value {
+        AnswerValue::Json(json) => Ok(HostValue::Json(json)),
+        AnswerValue::Text(text) => json(&text),
+        AnswerValue::Bytes(bytes) => Ok(HostValue::Bytes(bytes)),
+        AnswerValue::Empty => json(&()),
+    }
+}
+
+fn may_have_been_sent(kind: &CallErrorKind) -> bool {
+    match kind {
+        CallErrorKind::Api { .. } | CallErrorKind::Timeout | CallErrorKind::Output => true,
+        CallErrorKind::Argument | CallErrorKind::Policy | CallErrorKind::Internal => false,
+    }
+}
+
+/// A call's failure as commands and promoted tools tell it.
+pub(crate) fn failure_of(error: &CallError) -> Failure {
+    let mut failure = Failure::new(error.kind.as_str(), error.to_string()).with_hint(error.hint().unwrap_or_default());
+    failure.status = error.status();
+    failure.body = error.body().cloned();
+    failure
+}
+
+impl From<Failure> for CallFailure {
+    fn from(failure: Failure) -> Self {
+        Self { kind: failure.kind, message: failure.message, function: None, status: failure.status, body: failure.body, hint: failure.hint }
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<HostValue, CallFailure> {
+    let value = to_raw_value(value).map_err(Failure::internal)?;
+    Ok(HostValue::Json(value))
+}

@@ -1,0 +1,95 @@
+//! Guides to servers, written by people: local files are read when asked for, remote ones are copies made at compile time.
+
+use std::path::{Path, PathBuf};
+
+use mce_config::{Location, ServerSettings, Settings};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+/// Characters of one guide that instructions carry; clients cut instructions at about two thousand.
+const INSTRUCTION_CHARS: usize = 2_000;
+/// Characters of all guides together that instructions carry.
+const ALL_INSTRUCTION_CHARS: usize = 8_000;
+/// Bytes of a guide that are read.
+const GUIDE_BYTES: usize = 256 << 10;
+
+/// The guides of all servers.
+#[derive(Debug)]
+pub(crate) struct Skills {
+    /// Server name and the file to read.
+    guides: Vec<(String, PathBuf)>,
+    servers: Vec<String>,
+}
+
+impl Skills {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let file = |server: &ServerSettings| Some((server.name.clone(), file_of(&settings.data_dir, server)?));
+        Self {
+            guides: settings.servers.iter().filter_map(file).collect(),
+            servers: settings.servers.iter().map(|server| server.name.clone()).collect(),
+        }
+    }
+
+    /// Servers that have a guide.
+    pub(crate) fn servers(&self) -> impl Iterator<Item = &str> {
+        self.guides.iter().map(|(server, _)| server.as_str())
+    }
+
+    /// A guide's text, as it is now.
+    pub(crate) fn read(&self, server: &str) -> Option<String> {
+        let (_, file) = self.guides.iter().find(|(name, _)| name == server)?;
+        let bytes = fs_err::read(file).ok()?;
+        Some(String::from_utf8_lossy(bytes.get(..GUIDE_BYTES).unwrap_or(&bytes)).into_owned())
+    }
+
+    /// The answer of `list_skills`.
+    pub(crate) fn list(&self) -> Value {
+        let entry = |server: &String| json!({"server": server, "has_skills": self.servers().any(|guided| guided == server)});
+        json!({"skills": self.servers.iter().map(entry).collect::<Vec<_>>()})
+    }
+
+    /// The answer of `get_server_skills`.
+    ///
+    /// # Errors
+    ///
+    /// A failure of type `argument` if there is no such guide.
+    pub(crate) fn get(&self, server: &str) -> Result<Value, Failure> {
+        let guide = self.read(server).ok_or_else(|| {
+            let known: Vec<_> = self.servers().map(|name| format!("`{name}`")).collect();
+            let hint = if known.is_empty() { "no server has a guide".to_owned() } else { format!("these have one: {}", known.join(", ")) };
+            Failure::argument(format!("there is no guide to the server `{server}`")).with_hint(hint)
+        })?;
+        Ok(json!({"server": server, "skills": guide}))
+    }
+
+    /// The section of the server's instructions, bounded; the rest of a long guide is a resource.
+    pub(crate) fn instructions(&self) -> Option<String> {
+        let mut text = String::from("## Server Skills");
+        let mut left = ALL_INSTRUCTION_CHARS;
+        for server in self.servers() {
+            let Some(guide) = self.read(server) else { continue };
+            let shown: String = guide.chars().take(INSTRUCTION_CHARS.min(left)).collect();
+            left -= shown.chars().count();
+            let is_cut = shown.len() < guide.len();
+            text.push_str(&format!("\n\n### `{server}`\n{}", shown.trim_end()));
+            if is_cut {
+                text.push_str(&format!("\n(more in the resource skills://{server})"));
+            }
+        }
+        (!self.guides.is_empty()).then_some(text)
+    }
+}
+
+/// Where a server's guide is read from.
+fn file_of(data_dir: &Path, server: &ServerSettings) -> Option<PathBuf> {
+    match server.skills.as_ref()? {
+        Location::File(file) => Some(file.clone()),
+        Location::Url(_) => Some(copy_of(data_dir, &server.name)),
+    }
+}
+
+/// Where the copy of a remote guide is kept.
+pub(crate) fn copy_of(data_dir: &Path, server: &str) -> PathBuf {
+    data_dir.join("skills").join(format!("{server}.md"))
+}

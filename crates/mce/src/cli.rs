@@ -1,0 +1,176 @@
+//! The command line as typed. What is meant by it is decided by the commands themselves.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// APIs become typed functions that a language model calls by writing code, which runs in a jail.
+#[derive(Debug, Parser)]
+#[command(name = "mce", version, max_term_width = 100, arg_required_else_help = false)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// Options that every command takes, before or after its name.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct GlobalArgs {
+    /// The `mce.yaml` to use [env: `MCE_CONFIG`]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The file with variables to use instead of `.env`
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) env_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compile the configured documents into functions
+    Compile(CompileArgs),
+    /// Remove what was compiled and cached; `clean compile` compiles anew
+    Clean(CleanArgs),
+    /// Serve MCP
+    Serve(ServeArgs),
+    /// Compile, then serve MCP
+    Run(ServeArgs),
+    /// Look at the configuration
+    Config(ConfigArgs),
+    /// List functions, or show what a model sees of one
+    Functions(FunctionsArgs),
+    /// Search for functions
+    Search(SearchArgs),
+    /// Call one function
+    Call(CallArgs),
+    /// Run a program in the jail
+    Exec(ExecArgs),
+    /// Check whether all that is needed is there
+    Doctor(JsonArgs),
+    /// Play a whole conversation against a small API that is part of this program
+    Demo,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct JsonArgs {
+    /// Print one JSON value
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CompileArgs {
+    /// Read and check, but write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Only this server
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// Print one JSON value
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Accepted for compatibility; texts come from the documents alone
+    #[arg(long, hide = true)]
+    pub(crate) llm_enhance: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    #[command(subcommand)]
+    pub(crate) then: Option<CleanThen>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CleanThen {
+    /// Compile after cleaning
+    Compile(CompileArgs),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Transport {
+    /// Standard input and output
+    Stdio,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// How clients reach it
+    #[arg(long, value_enum, default_value_t = Transport::Stdio)]
+    pub(crate) transport: Transport,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print every value and where it came from; secrets are masked
+    Show(JsonArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FunctionsArgs {
+    /// Only this server
+    pub(crate) server: Option<String>,
+    /// Show what a model sees of this function: `SERVER.FUNCTION`
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["server", "json"])]
+    pub(crate) show: Option<String>,
+    /// The language of what is shown
+    #[arg(long, value_enum, default_value_t = LanguageArg::Python, requires = "show")]
+    pub(crate) language: LanguageArg,
+    /// Print one JSON value
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// What to look for
+    #[arg(required = true, value_name = "WORDS")]
+    pub(crate) words: Vec<String>,
+    /// Only this server
+    #[arg(long)]
+    pub(crate) server: Option<String>,
+    /// At most so many
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub(crate) limit: u16,
+    /// Print one JSON value
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallArgs {
+    /// `SERVER.FUNCTION` or `SERVER:METHOD /path`
+    #[arg(value_name = "FUNCTION")]
+    pub(crate) function: String,
+    /// `--json '{"argument": value}'`, or `--ARGUMENT VALUE` for each; a value is JSON, else a text
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LanguageArg {
+    /// `CPython`
+    Python,
+    /// TypeScript
+    Typescript,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// The program's file; `-` for standard input
+    pub(crate) file: PathBuf,
+    /// The program's language; by default that of the file's name, else Python
+    #[arg(long, value_enum)]
+    pub(crate) language: Option<LanguageArg>,
+    /// A top-level variable's value, as JSON, else a text
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    pub(crate) params: Vec<String>,
+    /// Print one JSON value
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,86 @@
+//! `mce call FUNCTION`: one call, as a program would make it.
+
+use std::process::ExitCode;
+
+use serde_json::{Map, Value};
+
+use super::exec::pretty;
+use crate::app::App;
+use crate::cli::CallArgs;
+use crate::failure::Failure;
+use crate::setup::Setup;
+
+/// What the words after the function mean.
+#[derive(Debug, Default, PartialEq)]
+struct CallSettings {
+    /// `--json`: all arguments at once; what is printed is for a program.
+    json: Option<Map<String, Value>>,
+    /// `--NAME VALUE`: single arguments as texts.
+    single: Vec<(String, String)>,
+}
+
+pub(crate) async fn call(setup: &Setup, args: CallArgs) -> Result<ExitCode, Failure> {
+    let meant = meant(args.arguments)?;
+    let app = App::open(setup, setup.settings()?)?;
+    let is_json = meant.json.is_some();
+    let mut arguments = meant.json.unwrap_or_default();
+    for (name, text) in meant.single {
+        let value = app.discovery().argument_from_text(&args.function, &name, text);
+        arguments.insert(name, value);
+    }
+    let value = app.call(&args.function, &arguments).await;
+    app.close().await;
+    let text = value?.get().to_owned();
+    setup.terminal.line(if is_json { text } else { pretty(&text) });
+    Ok(ExitCode::SUCCESS)
+}
+
+fn meant(words: Vec<String>) -> Result<CallSettings, Failure> {
+    let mut settings = CallSettings::default();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let Some(option) = word.strip_prefix("--") else {
+            return Err(usage(format!("`{word}` is no `--ARGUMENT`")));
+        };
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name.to_owned(), value.to_owned()),
+            None => (option.to_owned(), words.next().ok_or_else(|| usage(format!("`--{option}` has no value")))?),
+        };
+        if name == "json" {
+            settings.json = Some(object(&value)?);
+        } else {
+            settings.single.push((name, value));
+        }
+    }
+    Ok(settings)
+}
+
+fn object(text: &str) -> Result<Map<String, Value>, Failure> {
+    serde_json::from_str(text).map_err(|error| Failure::argument(format!("`--json` is no JSON object: {error}")))
+}
+
+fn usage(message: String) -> Failure {
+    Failure::argument(message).with_hint("write `--json '{\"id\": 1}'`, or `--id 1` for each argument")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arguments_are_json_or_single_words() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let single = |pairs: &[(&str, &str)]| pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<Vec<_>>();
+        let check = |text: &str, json: Option<Value>, pairs: &[(&str, &str)]| {
+            let expected = CallSettings { json: json.and_then(|json| json.as_object().cloned()), single: single(pairs) };
+            assert_eq!(meant(words(text)).unwrap(), expected, "{text}");
+        };
+        check("--id 5 --name=a=b", None, &[("id", "5"), ("name", "a=b")]);
+        check(r#"--json {"id":5}"#, Some(json!({"id": 5})), &[]);
+        assert!(meant(words("id")).is_err());
+        assert!(meant(words("--id")).is_err());
+        assert!(meant(words("--json 5")).is_err());
+    }
+}

@@ -1,0 +1,147 @@
+//! `mce compile`: compiles, reports, and prints what to paste into a client's configuration.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use mce_config::Settings;
+use serde_json::{Value, json};
+
+use crate::app::{App, Counts, Outcome, ServerReport};
+use crate::cli::CompileArgs;
+use crate::failure::Failure;
+use crate::setup::Setup;
+use crate::terminal::Terminal;
+
+/// Skipped operations and problems that are printed for each server; `--json` prints all.
+const LISTED: usize = 20;
+
+pub(crate) async fn compile(setup: &Setup, args: &CompileArgs) -> Result<ExitCode, Failure> {
+    let (app, reports) = compile_all(setup, args).await?;
+    let terminal = setup.terminal;
+    if args.json {
+        terminal.json(&json!({"servers": reports}))?;
+    } else {
+        reports.iter().for_each(|report| print_report(terminal, report, |text| terminal.line(text)));
+        if !args.dry_run {
+            print_client_configuration(terminal, app.settings())?;
+        }
+    }
+    refusals(&reports).map_or(Ok(ExitCode::SUCCESS), Err)
+}
+
+/// Compiles for `mce run`: the report goes to standard error, and what could be compiled is served.
+pub(super) async fn compile_for_serving(setup: &Setup, args: &CompileArgs) -> Result<(), Failure> {
+    let (_, reports) = compile_all(setup, args).await?;
+    reports.iter().for_each(|report| print_report(setup.terminal, report, |text| setup.terminal.note(text)));
+    Ok(())
+}
+
+async fn compile_all(setup: &Setup, args: &CompileArgs) -> Result<(App, Vec<ServerReport>), Failure> {
+    let settings = setup.settings()?;
+    if let Some(name) = &args.server
+        && !settings.servers.iter().any(|server| server.name == *name || server.title == *name)
+    {
+        let known: Vec<_> = settings.servers.iter().map(|server| format!("`{}`", server.name)).collect();
+        return Err(Failure::argument(format!("there is no server `{name}`")).with_hint(format!("the servers are {}", known.join(", "))));
+    }
+    if settings.servers.is_empty() {
+        setup.terminal.warning("no servers are configured");
+        setup.terminal.note("  hint: write `mce.yaml`, such as\n    servers:\n      shop:\n        openapi: ./shop.yaml");
+    }
+    if args.llm_enhance {
+        setup.terminal.warning("`--llm-enhance` does nothing: texts come from the documents alone");
+    }
+    let bar = progress(setup.terminal, settings.servers.len());
+    let app = App::open(setup, settings)?;
+    let reports = app
+        .compiler()
+        .compile(args.server.as_deref(), args.dry_run, &|report| {
+            bar.set_message(report.name.clone());
+            bar.inc(1);
+        })
+        .await;
+    bar.finish_and_clear();
+    Ok((app, reports))
+}
+
+/// A bar for a person who watches; nothing otherwise.
+fn progress(terminal: Terminal, servers: usize) -> ProgressBar {
+    if !terminal.is_watched() || servers == 0 {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(u64::try_from(servers).unwrap_or(u64::MAX));
+    if let Ok(style) = ProgressStyle::with_template("compiling {bar:30} {pos}/{len} {msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+fn print_report(terminal: Terminal, report: &ServerReport, print: impl Fn(String)) {
+    match &report.outcome {
+        Outcome::Compiled(counts) => print_counts(terminal, report, counts, print),
+        Outcome::Refused(refusal) => {
+            print(format!("{} {}: {}", terminal.verdict(false, "✗"), report.name, refusal.0));
+            if let Some(hint) = &refusal.0.hint {
+                print(format!("    hint: {hint}"));
+            }
+        }
+    }
+}
+
+fn print_counts(terminal: Terminal, report: &ServerReport, counts: &Counts, print: impl Fn(String)) {
+    let how = if counts.unchanged { "unchanged".to_owned() } else { format!("{} ms", report.ms) };
+    let skipped = if counts.skipped.is_empty() { String::new() } else { format!(", {} skipped", counts.skipped.len()) };
+    print(format!(
+        "{} {}: {} operations, {} compiled{skipped} ({how})",
+        terminal.verdict(true, "✓"),
+        report.name,
+        counts.operations,
+        counts.compiled
+    ));
+    for skipped in counts.skipped.iter().take(LISTED) {
+        print(format!("    skipped {}: {} ({})", skipped.operation, skipped.reason, skipped.pointer));
+    }
+    for problem in counts.problems.iter().take(LISTED) {
+        print(format!("    problem: {} ({})", problem.message, problem.pointer));
+    }
+    let more = counts.skipped.len().saturating_sub(LISTED) + counts.problems.len().saturating_sub(LISTED);
+    if more > 0 {
+        print(format!("    and {more} more; `mce compile --json` lists all"));
+    }
+}
+
+fn print_client_configuration(terminal: Terminal, settings: &Settings) -> Result<(), Failure> {
+    terminal.line("\n--- MCP Server Config (add to your MCP client) ---");
+    let text = serde_json::to_string_pretty(&client_configuration(settings)?).map_err(Failure::internal)?;
+    terminal.line(text);
+    Ok(())
+}
+
+/// What a client needs to start this program with the same configuration. Absolute paths; no secret.
+fn client_configuration(settings: &Settings) -> Result<Value, Failure> {
+    let program = std::env::current_exe().map_err(Failure::internal)?;
+    let mut args = vec![json!("serve")];
+    if let Some(file) = &settings.config_file {
+        args.extend([json!("--config"), json!(file)]);
+    }
+    let env_file = settings.base_dir.join(".env");
+    if env_file.is_file() {
+        args.extend([json!("--env-file"), json!(env_file)]);
+    }
+    let mut environment = json!({"MCE_DATA_DIR": settings.data_dir});
+    if let Some(file) = &settings.swagger_file {
+        environment["MCE_SWAGGER_CONFIG_FILE"] = json!(file);
+    }
+    Ok(json!({"mcpServers": {"mce": {"command": program, "args": args, "env": environment}}}))
+}
+
+/// The failure of the whole, if a document was refused.
+fn refusals(reports: &[ServerReport]) -> Option<Failure> {
+    let refused: Vec<_> = reports.iter().filter_map(|report| Some((&report.name, report.failure()?))).collect();
+    let (name, first) = refused.first()?;
+    let mut failure = Failure::new(first.kind, format!("{} of {} servers could not be compiled; `{name}`: {first}", refused.len(), reports.len()));
+    failure.hint.clone_from(&first.hint);
+    Some(failure)
+}

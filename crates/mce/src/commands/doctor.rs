@@ -1,0 +1,113 @@
+//! `mce doctor`: whether all that is needed is there, and what to do where it is not.
+
+use std::process::ExitCode;
+
+use mce_sandbox::SandboxFacts;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::app::App;
+use crate::cli::JsonArgs;
+use crate::failure::Failure;
+use crate::setup::Setup;
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: String,
+    ok: bool,
+    detail: String,
+    fix: String,
+}
+
+impl Check {
+    fn good(name: &str, detail: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), ok: true, detail: detail.into(), fix: String::new() }
+    }
+
+    fn bad(name: &str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), ok: false, detail: detail.into(), fix: fix.into() }
+    }
+}
+
+pub(crate) async fn doctor(setup: &Setup, args: &JsonArgs) -> Result<ExitCode, Failure> {
+    let (checks, is_ok) = match setup.load() {
+        Ok((settings, report)) => {
+            crate::logging::start("warn");
+            let detail = format!("{} servers, {} warnings", settings.servers.len(), report.warnings.len());
+            let mut checks = vec![Check::good("configuration", detail)];
+            checks.extend(settings.servers.iter().flat_map(|server| &server.unresolved).map(|missing| {
+                let detail = format!("{}: {}: nothing defines `${{{}}}`", missing.file, missing.key, missing.variable);
+                Check::bad("variables", detail, format!("set `{}` in the environment or in `.env`", missing.variable))
+            }));
+            match App::open(setup, std::sync::Arc::new(settings)) {
+                Ok(app) => {
+                    checks.extend(catalog(&app));
+                    let facts = app.inspect_sandbox().await;
+                    app.close().await;
+                    // A layer that is off is told, but what counts is whether the jail may run at all.
+                    let is_jailed = facts.jail.is_ok() && facts.python.is_ok();
+                    checks.extend(sandbox(&facts));
+                    let is_ok = is_jailed && checks.iter().all(|check| check.ok || check.name.starts_with("layer "));
+                    (checks, is_ok)
+                }
+                Err(failure) => {
+                    checks.push(Check::bad("state", failure.message, failure.hint.unwrap_or_default()));
+                    (checks, false)
+                }
+            }
+        }
+        Err(failure) => (vec![Check::bad("configuration", failure.message, failure.hint.unwrap_or_default())], false),
+    };
+    print(setup, args, &checks, is_ok)?;
+    Ok(if is_ok { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn print(setup: &Setup, args: &JsonArgs, checks: &[Check], is_ok: bool) -> Result<(), Failure> {
+    let terminal = setup.terminal;
+    if args.json {
+        return terminal.json(&json!({"ok": is_ok, "checks": checks}));
+    }
+    for check in checks {
+        terminal.line(format!("{} {}: {}", terminal.verdict(check.ok, if check.ok { "✓" } else { "✗" }), check.name, check.detail));
+        if !check.fix.is_empty() {
+            terminal.line(format!("    {}", check.fix));
+        }
+    }
+    Ok(())
+}
+
+fn catalog(app: &App) -> Vec<Check> {
+    let servers = match app.discovery().summaries() {
+        Ok(servers) => servers,
+        Err(failure) => return vec![Check::bad("catalog", failure.message, failure.hint.unwrap_or_default())],
+    };
+    let missing = servers.iter().filter(|server| !server.is_compiled);
+    let mut checks: Vec<_> = missing
+        .map(|server| Check::bad("catalog", format!("`{}` is not compiled", server.name), "run `mce compile`"))
+        .collect();
+    let functions: u32 = servers.iter().map(|server| server.functions).sum();
+    checks.push(Check::good("catalog", format!("{functions} functions of {} servers", servers.len())));
+    checks
+}
+
+fn sandbox(facts: &SandboxFacts) -> Vec<Check> {
+    let mut checks = Vec::new();
+    match &facts.python {
+        Ok(python) => {
+            let libraries: Vec<_> = python.libraries.iter().map(|(name, version)| format!("{name} {version}")).collect();
+            let libraries = if libraries.is_empty() { "no data libraries".to_owned() } else { libraries.join(", ") };
+            checks.push(Check::good("python", format!("{} {}; {libraries}", python.executable.display(), python.version)));
+        }
+        Err(error) => checks.push(Check::bad("python", error.to_string(), error.hint().unwrap_or_default())),
+    }
+    for layer in &facts.layers {
+        let name = format!("layer {}", layer.name);
+        checks.push(Check { name, ok: layer.is_on, detail: layer.detail.clone(), fix: String::new() });
+    }
+    match &facts.jail {
+        Ok(()) => checks.push(Check::good("jail", "a worker starts in it")),
+        Err(error) => checks.push(Check::bad("jail", error.to_string(), error.hint().unwrap_or_default())),
+    }
+    checks
+}

@@ -1,0 +1,21 @@
+//! The commands, one file each: typed arguments in, an exit code out.
+
+mod call;
+mod clean;
+mod compile;
+mod config;
+mod doctor;
+mod exec;
+mod functions;
+mod search;
+mod serve;
+
+pub(crate) use call::call;
+pub(crate) use clean::clean;
+pub(crate) use compile::compile;
+pub(crate) use config::config;
+pub(crate) use doctor::doctor;
+pub(crate) use exec::exec;
+pub(crate) use functions::functions;
+pub(crate) use search::search;
+pub(crate) use serve::{run, serve};

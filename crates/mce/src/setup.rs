@@ -1,0 +1,58 @@
+//! What every command starts from: typed options and the environment, made into settings.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mce_config::env::Environment;
+use mce_config::{LoadOptions, Report, Settings};
+
+use crate::cli::GlobalArgs;
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// The outside of the program, read once.
+pub(crate) struct Setup {
+    pub(crate) global: GlobalArgs,
+    /// Absolute; what paths typed by a person are relative to.
+    pub(crate) working_dir: PathBuf,
+    pub(crate) environment: Environment,
+    pub(crate) terminal: Terminal,
+}
+
+impl Setup {
+    /// Loads the configuration, without saying anything.
+    ///
+    /// # Errors
+    ///
+    /// A failure of type `config` if a file or a value is wrong.
+    pub(crate) fn load(&self) -> Result<(Settings, Report), Failure> {
+        let options = LoadOptions {
+            config_file: self.global.config.clone(),
+            env_file: self.global.env_file.clone(),
+            working_dir: self.working_dir.clone(),
+            environment: self.environment.clone(),
+            arguments: std::collections::BTreeMap::new(),
+        };
+        mce_config::load(&options).map_err(|error| {
+            Failure::new("config", crate::app::chain(&error)).with_hint(error.hint().unwrap_or_default())
+        })
+    }
+
+    /// Loads the configuration, prints its warnings, and starts the log.
+    ///
+    /// # Errors
+    ///
+    /// As [`Setup::load`].
+    pub(crate) fn settings(&self) -> Result<Arc<Settings>, Failure> {
+        let (settings, report) = self.load()?;
+        for warning in &report.warnings {
+            self.terminal.warning(&warning.to_string());
+            if let Some(hint) = &warning.hint {
+                self.terminal.note(format!("  hint: {hint}"));
+            }
+        }
+        crate::logging::start(&settings.log_level);
+        Ok(Arc::new(settings))
+    }
+}
+

@@ -1,0 +1,87 @@
+//! Everything that the commands print. Colours only on a terminal and without `NO_COLOR`.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Where and how to print.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terminal {
+    is_colour_out: bool,
+    is_colour_err: bool,
+    is_terminal_err: bool,
+}
+
+impl Terminal {
+    pub(crate) fn new(has_no_color: bool) -> Self {
+        let is_terminal_err = io::stderr().is_terminal();
+        Self {
+            is_colour_out: !has_no_color && io::stdout().is_terminal(),
+            is_colour_err: !has_no_color && is_terminal_err,
+            is_terminal_err,
+        }
+    }
+
+    /// Whether a person watches standard error.
+    pub(crate) fn is_watched(self) -> bool {
+        self.is_terminal_err
+    }
+
+    /// One line on standard output. A closed pipe ends the output, not the program.
+    pub(crate) fn line(self, text: impl AsRef<str>) {
+        let _ = writeln!(io::stdout().lock(), "{}", text.as_ref());
+    }
+
+    /// One JSON value on standard output.
+    pub(crate) fn json(self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string(value).map_err(Failure::internal)?;
+        self.line(text);
+        Ok(())
+    }
+
+    /// A heading on standard output.
+    pub(crate) fn heading(self, text: &str) {
+        self.line(format!("\n{}", paint(self.is_colour_out, "1;36", text)));
+    }
+
+    /// Fainter text for standard output.
+    pub(crate) fn faint(self, text: &str) -> String {
+        paint(self.is_colour_out, "2", text)
+    }
+
+    /// Green or red text for standard output.
+    pub(crate) fn verdict(self, is_good: bool, text: &str) -> String {
+        paint(self.is_colour_out, if is_good { "32" } else { "31" }, text)
+    }
+
+    /// One line on standard error.
+    pub(crate) fn note(self, text: impl AsRef<str>) {
+        let _ = writeln!(io::stderr().lock(), "{}", text.as_ref());
+    }
+
+    /// A warning on standard error.
+    pub(crate) fn warning(self, text: &str) {
+        self.note(format!("{} {text}", paint(self.is_colour_err, "33", "warning:")));
+    }
+
+    /// A failure on standard error: as JSON for programs, else as text with its hint last.
+    pub(crate) fn failure(self, failure: &Failure, is_json: bool) {
+        if is_json {
+            self.note(failure.to_json().to_string());
+            return;
+        }
+        self.note(format!("{} {failure}", paint(self.is_colour_err, "31", "error:")));
+        if let Some(body) = &failure.body {
+            self.note(format!("  the API said: {body}"));
+        }
+        if let Some(hint) = &failure.hint {
+            self.note(format!("{} {hint}", paint(self.is_colour_err, "36", "hint:")));
+        }
+    }
+}
+
+fn paint(is_on: bool, code: &str, text: &str) -> String {
+    if is_on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+}
