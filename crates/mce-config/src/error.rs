@@ -67,7 +67,7 @@ pub enum ConfigError {
     #[error("{place}: servers `{first}` and `{second}` are both named `{name}` in code")]
     SameServerName {
         /// The second one.
-        place: Place,
+        place: Box<Place>,
         /// As written.
         first: String,
         /// As written.

@@ -2,16 +2,36 @@
 //!
 //! Reads only the configuration files and, in [`env`], the process environment. Nothing is fetched, started or checked here.
 
+mod assemble;
+mod auth;
+mod dotenv;
 pub mod env;
 mod error;
+mod expand;
+mod field;
+mod file;
+mod headers;
 mod load;
+mod location;
+mod name;
+mod nearest;
+mod reader;
+mod redact;
 mod report;
 mod secret;
+mod server;
+mod servers;
+mod setting_fields;
 mod settings;
 mod source;
+mod unknown;
+mod variables;
+mod yaml;
 
 pub use error::ConfigError;
-pub use load::{LoadOptions, MAX_FILE_BYTES, load};
+pub use file::MAX_FILE_BYTES;
+pub use load::{LoadOptions, load};
+pub use name::normalise_server_name;
 pub use report::{MASK, Report, Shown, Warning};
 pub use secret::Secret;
 pub use settings::{

@@ -1,19 +1,24 @@
 //! Finds the files, reads them, and makes [`Settings`] of all sources together.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
+use crate::assemble::{Known, assemble};
 use crate::env::Environment;
-use crate::{
-    ConfigError, DockerSettings, EnhanceSettings, LimitSettings, RecipeSettings, Report, SandboxSettings, ServeSettings, Settings,
-};
+use crate::field::Field;
+use crate::file::{read_config, read_dotenv};
+use crate::location::{Base, resolve_path};
+use crate::reader::Reader;
+use crate::server::read_server;
+use crate::servers::{collect_servers, merge_servers};
+use crate::setting_fields::{SETTING_KEYS, SettingFields};
+use crate::unknown::{warn_of_unknown_keys, warn_of_unknown_variables};
+use crate::variables::{DotEnv, Variables};
+use crate::{ConfigError, Report, Settings};
 
-/// The largest configuration file that is read, in bytes.
-pub const MAX_FILE_BYTES: u64 = 4 << 20;
-
-/// Where to look.
-#[derive(Debug, Clone)]
+/// Where to look. `Debug` shows no value of a variable.
+#[derive(Clone)]
 pub struct LoadOptions {
     /// `--config`: another `mce.yaml`, which must exist. Relative to the working directory.
     pub config_file: Option<PathBuf>,
@@ -27,62 +32,184 @@ pub struct LoadOptions {
     pub arguments: BTreeMap<String, String>,
 }
 
-/// Reads all sources.
+impl fmt::Debug for LoadOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoadOptions")
+            .field("config_file", &self.config_file)
+            .field("env_file", &self.env_file)
+            .field("working_dir", &self.working_dir)
+            .field("arguments", &self.arguments.keys())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads all sources. Arguments beat the environment, which beats `.env`, then `mce.yaml`, then `config/swaggers.yaml`.
+///
+/// `mce.yaml` is the named one, else `MCE_CONFIG`, else `mce.yaml` or `mce.yml` in the working directory, else
+/// `$XDG_CONFIG_HOME/mce/mce.yaml` or `~/.config/mce/mce.yaml`. `.env` is the named one, else that of the working
+/// directory, else that beside `mce.yaml`. None has to exist unless it is named.
 ///
 /// # Errors
 ///
-/// [`ConfigError`] if a named file is missing, a file is not readable, or a value is not allowed.
+/// [`ConfigError`] for the first file that cannot be read and the first value that is not allowed. A `${VAR}` that nothing
+/// defines is an error for a setting; for a server it is in [`crate::ServerSettings::unresolved`].
 pub fn load(options: &LoadOptions) -> Result<(Settings, Report), ConfigError> {
-    let settings = Settings {
-        data_dir: options.working_dir.join("data"),
-        base_dir: options.working_dir.clone(),
-        config_file: options.config_file.clone(),
-        servers: Vec::new(),
-        limits: LimitSettings {
-            wall: Duration::from_secs(30),
-            memory_mib: 256,
-            output_bytes: 1 << 20,
-            code_bytes: 64 << 10,
-            tmp_mib: 64,
-            host_calls: 1000,
-            parallel_calls: 16,
-            processes: 32,
-            open_files: 64,
-        },
-        sandbox: SandboxSettings {
-            is_warm: true,
-            pool_size: 2,
-            python: "python3".to_owned(),
-            concurrent_runs: 16,
-            without_layers: Vec::new(),
-        },
-        recipes: RecipeSettings {
-            is_enabled: true,
-            ttl: Duration::from_hours(1),
-            max_entries: 500,
-            file: None,
-        },
-        serve: ServeSettings {
-            host: "127.0.0.1".to_owned(),
-            port: 8000,
-            surface: "code".to_owned(),
-            has_additional_tools: false,
-            compiles_on_startup: true,
-        },
-        allowed_domains: Vec::new(),
-        log_level: "info".to_owned(),
-        is_debug: false,
-        is_lint_enabled: false,
-        docker: DockerSettings {
-            image: "mce-sandbox:latest".to_owned(),
-            host: None,
-            network: "mce_network".to_owned(),
-        },
-        enhance: EnhanceSettings {
-            is_enabled: false,
-            model: "gemini/gemini-2.0-flash".to_owned(),
-            api_key: None,
-        },
+    let home = options.environment.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    let places = Places {
+        options,
+        home: home.as_deref(),
     };
-    Ok((settings, Report::default()))
+    let mut variables = Variables {
+        environment: &options.environment,
+        working_dir: &options.working_dir,
+        dotenv: places.dotenv()?,
+    };
+    let config = places.config(&variables);
+    if let (None, Some(Config { file, .. })) = (&variables.dotenv, &config) {
+        variables.dotenv = existing(file.with_file_name(".env"))
+            .map(|file| read_dotenv(&file, &file))
+            .transpose()?;
+    }
+    let mut reader = Reader {
+        variables: &variables,
+        home: home.as_deref(),
+        report: Report::default(),
+        missing: Vec::new(),
+    };
+    let settings = read_all(&places, config, &mut reader)?;
+    warn_of_unknown_variables(&mut reader, &settings.servers);
+    Ok((settings, reader.report))
+}
+
+fn read_all(places: &Places<'_>, config: Option<Config>, reader: &mut Reader<'_>) -> Result<Settings, ConfigError> {
+    let working_dir = &places.options.working_dir;
+    let mut file: BTreeMap<String, Field> = BTreeMap::new();
+    if let Some(config) = &config {
+        file = read_config(&config.file)?.into_iter().collect();
+    }
+    let servers = file.remove("servers");
+    warn_of_unknown_keys(reader, &file, &SETTING_KEYS);
+    let base_dir = match &config {
+        Some(config) => config.file.parent().unwrap_or(working_dir).to_owned(),
+        None => working_dir.clone(),
+    };
+    let mut fields = SettingFields {
+        reader,
+        arguments: &places.options.arguments,
+        file,
+    };
+    let swaggers = places.swaggers(&mut fields, &base_dir)?;
+    let mut other_servers = None;
+    if let Some(swaggers) = &swaggers {
+        let mut entries: BTreeMap<String, Field> = read_config(swaggers)?.into_iter().collect();
+        other_servers = entries.remove("servers");
+        warn_of_unknown_keys(fields.reader, &entries, &["servers"]);
+    }
+    let entries = merge_servers(fields.reader, collect_servers(servers)?, collect_servers(other_servers)?);
+    let known = Known {
+        default_data_dir: places.data_dir(config.as_ref(), swaggers.is_some()),
+        base_dir,
+        config_file: config.map(|config| config.file),
+        servers: Vec::new(),
+    };
+    let mut settings = assemble(&mut fields, known)?;
+    settings.servers = entries
+        .into_iter()
+        .map(|entry| read_server(fields.reader, entry))
+        .collect::<Result<_, _>>()?;
+    Ok(settings)
+}
+
+/// The `mce.yaml` that is read.
+struct Config {
+    file: PathBuf,
+    /// It belongs to the person, not to a project.
+    is_personal: bool,
+}
+
+/// Where files may be.
+struct Places<'a> {
+    options: &'a LoadOptions,
+    home: Option<&'a Path>,
+}
+
+impl Places<'_> {
+    fn resolve(&self, path: &Path) -> PathBuf {
+        self.options.working_dir.join(path).components().collect()
+    }
+
+    fn dotenv(&self) -> Result<Option<DotEnv>, ConfigError> {
+        match &self.options.env_file {
+            Some(file) => read_dotenv(&self.resolve(file), file).map(Some),
+            None => existing(self.options.working_dir.join(".env"))
+                .map(|file| read_dotenv(&file, Path::new(".env")))
+                .transpose(),
+        }
+    }
+
+    fn config(&self, variables: &Variables<'_>) -> Option<Config> {
+        let named = self.options.config_file.as_deref().map(|file| self.resolve(file)).or_else(|| {
+            let field = variables.field("MCE_CONFIG")?;
+            let base = Base {
+                directory: &field.directory,
+                home: self.home,
+            };
+            Some(resolve_path(field.scalar("a path").ok()?, base))
+        });
+        let working_dir = &self.options.working_dir;
+        let of_project = || {
+            ["mce.yaml", "mce.yml"]
+                .into_iter()
+                .find_map(|name| existing(working_dir.join(name)))
+        };
+        let of_person = || existing(self.xdg("XDG_CONFIG_HOME", ".config")?.join("mce/mce.yaml"));
+        let config = |is_personal| move |file| Config { file, is_personal };
+        named
+            .or_else(of_project)
+            .map(config(false))
+            .or_else(|| of_person().map(config(true)))
+    }
+
+    /// The file that is named must exist; the usual places need not have one.
+    fn swaggers(&self, fields: &mut SettingFields<'_, '_>, base_dir: &Path) -> Result<Option<PathBuf>, ConfigError> {
+        let key = "swagger_config_file";
+        if let Some(file) = fields.path(key)? {
+            return Ok(Some(file));
+        }
+        let found = [&self.options.working_dir, base_dir]
+            .into_iter()
+            .find_map(|dir| existing(dir.join("config/swaggers.yaml")));
+        let shown = found.as_ref().map_or(String::new(), |file| file.display().to_string());
+        fields.reader.show_default(key, &shown);
+        Ok(found)
+    }
+
+    fn data_dir(&self, config: Option<&Config>, has_swaggers: bool) -> PathBuf {
+        let beside = match config {
+            Some(config) if !config.is_personal => config.file.parent(),
+            None if has_swaggers => Some(self.options.working_dir.as_path()),
+            Some(_) | None => None,
+        };
+        match beside {
+            Some(directory) => directory.join("data"),
+            None => self
+                .xdg("XDG_DATA_HOME", ".local/share")
+                .map_or_else(|| self.options.working_dir.join("data"), |dir| dir.join("mce")),
+        }
+    }
+
+    /// A directory of the XDG Base Directory Specification; a relative one is to be ignored.
+    fn xdg(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+        let given = self
+            .options
+            .environment
+            .get(variable)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute());
+        given.or_else(|| self.home.map(|home| home.join(below_home)))
+    }
+}
+
+fn existing(file: PathBuf) -> Option<PathBuf> {
+    file.is_file().then_some(file)
 }

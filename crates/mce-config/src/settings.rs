@@ -49,7 +49,7 @@ impl Settings {
 }
 
 /// One configured server.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ServerSettings {
     /// Normalised: lower-case `[a-z_][a-z0-9_]*`, at most 64 characters. Unique.
     pub name: String,
@@ -77,7 +77,7 @@ pub struct ServerSettings {
 }
 
 /// A file or a URL.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Location {
     /// An absolute path.
     File(PathBuf),
@@ -86,7 +86,7 @@ pub enum Location {
 }
 
 /// Where a server's functions come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Origin {
     /// An OpenAPI document.
     OpenApi(Location),
@@ -107,7 +107,7 @@ pub enum Origin {
 }
 
 /// The credential of every request to a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Auth {
     /// Nothing is sent.
     None,
@@ -157,7 +157,7 @@ pub enum Auth {
 }
 
 /// A login by user name and password.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SessionAuth {
     /// Where to log in.
     pub login_url: String,
@@ -180,7 +180,7 @@ pub struct SessionAuth {
 }
 
 /// A secret for one security scheme of a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Credential {
     /// An API key or a bearer token.
     Token(Secret),

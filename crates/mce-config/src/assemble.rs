@@ -1,0 +1,156 @@
+//! The settings that are not a server's: their defaults and what is allowed.
+
+use std::path::PathBuf;
+
+use crate::field::Field;
+use crate::reader::{found, one_of};
+use crate::setting_fields::SettingFields;
+use crate::{
+    ConfigError, DockerSettings, EnhanceSettings, LimitSettings, RecipeSettings, SandboxSettings, ServeSettings, ServerSettings, Settings,
+};
+
+/// The first is the default.
+const SURFACES: [&str; 5] = ["code", "code-executor", "direct", "search", "auto"];
+
+const LOG_LEVELS: [&str; 8] = ["info", "trace", "debug", "warn", "warning", "error", "critical", "off"];
+
+const LAYERS: [&str; 4] = ["namespaces", "landlock", "seccomp", "rlimits"];
+
+/// Settings of earlier versions of this product that mean nothing here, and why.
+const WITHOUT_EFFECT: [(&str, &str); 2] = [
+    (
+        "compiled_output_dir",
+        "compiled functions are kept in the data directory, see `data_dir`",
+    ),
+    ("sandbox_requirements_path", "libraries are found where Python finds them"),
+];
+
+/// What is known before the settings are read.
+pub(crate) struct Known {
+    pub(crate) base_dir: PathBuf,
+    pub(crate) config_file: Option<PathBuf>,
+    pub(crate) default_data_dir: PathBuf,
+    pub(crate) servers: Vec<ServerSettings>,
+}
+
+/// Reads all settings.
+pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Result<Settings, ConfigError> {
+    warn_of_no_effect(fields);
+    let settings = Settings {
+        data_dir: data_dir(fields, known.default_data_dir)?,
+        base_dir: known.base_dir,
+        config_file: known.config_file,
+        servers: known.servers,
+        limits: limits(fields)?,
+        sandbox: sandbox(fields)?,
+        recipes: recipes(fields)?,
+        serve: serve(fields)?,
+        allowed_domains: fields.list("allowed_domains")?,
+        log_level: log_level(fields)?,
+        is_debug: fields.flag("debug", false)?,
+        is_lint_enabled: fields.flag("lint_enabled", false)?,
+        docker: DockerSettings {
+            image: fields.text("docker_image", "mce-sandbox:latest")?,
+            host: fields.optional_text("docker_host", "")?,
+            network: fields.text("network_mode", "mce_network")?,
+        },
+        enhance: EnhanceSettings {
+            is_enabled: fields.flag("llm_enhance", false)?,
+            model: fields.text("llm_model", "gemini/gemini-2.0-flash")?,
+            api_key: fields.secret("llm_api_key")?,
+        },
+    };
+    match fields.reader.missing.pop() {
+        Some((place, variable)) => Err(ConfigError::UndefinedVariable { place, variable }),
+        None => Ok(settings),
+    }
+}
+
+fn warn_of_no_effect(fields: &mut SettingFields<'_, '_>) {
+    for (key, reason) in WITHOUT_EFFECT {
+        if let Some(field) = fields.field(key) {
+            fields.reader.warn(field.place, "has no effect".to_owned(), Some(reason.to_owned()));
+        }
+    }
+}
+
+fn data_dir(fields: &mut SettingFields<'_, '_>, default: PathBuf) -> Result<PathBuf, ConfigError> {
+    Ok(if let Some(path) = fields.path("data_dir")? {
+        path
+    } else {
+        fields.reader.show_default("data_dir", &default.display());
+        default
+    })
+}
+
+fn limits(fields: &mut SettingFields<'_, '_>) -> Result<LimitSettings, ConfigError> {
+    Ok(LimitSettings {
+        wall: fields.seconds("execution_timeout_seconds", 30, 1..=600)?,
+        memory_mib: fields.count("memory_limit_mib", 256, 16..=1 << 20)?,
+        output_bytes: fields.size("max_output_size_bytes", 1 << 20, 1024..=1 << 30)?,
+        code_bytes: fields.size("max_code_size_bytes", 64 << 10, 1..=16 << 20)?,
+        tmp_mib: fields.count("tmp_limit_mib", 64, 1..=1 << 20)?,
+        host_calls: fields.count("max_host_calls", 1000, 0..=1_000_000)?,
+        parallel_calls: fields.count("max_parallel_calls", 16, 1..=1024)?,
+        processes: fields.count("max_processes", 32, 1..=4096)?,
+        open_files: fields.count("max_open_files", 64, 16..=65_536)?,
+    })
+}
+
+fn sandbox(fields: &mut SettingFields<'_, '_>) -> Result<SandboxSettings, ConfigError> {
+    let is_path = |field: &Field| field.scalar("").is_ok_and(|text| text.contains('/'));
+    let python = match fields.field("python") {
+        Some(field) if is_path(&field) => fields.reader.path("python", &field)?.display().to_string(),
+        Some(_) | None => fields.text("python", "python3")?,
+    };
+    Ok(SandboxSettings {
+        is_warm: fields.word("sandbox_mode", &["warm", "cold"])? == "warm",
+        pool_size: fields.size("warm_pool_size", 2, 0..=64)?,
+        python,
+        concurrent_runs: fields.size("max_concurrent_runs", 16, 1..=1024)?,
+        without_layers: without_layers(fields)?,
+    })
+}
+
+fn without_layers(fields: &mut SettingFields<'_, '_>) -> Result<Vec<String>, ConfigError> {
+    let layers = fields.list("jail_without")?;
+    match (
+        layers.iter().find(|layer| !LAYERS.contains(&layer.as_str())),
+        fields.field("jail_without"),
+    ) {
+        (Some(unknown), Some(field)) => Err(field.refuse(one_of(&LAYERS), found(unknown))),
+        (Some(_) | None, _) => Ok(layers),
+    }
+}
+
+fn recipes(fields: &mut SettingFields<'_, '_>) -> Result<RecipeSettings, ConfigError> {
+    let file = fields.path("cache_db_path")?;
+    if file.is_none() {
+        fields.reader.show_default("cache_db_path", &"");
+    }
+    Ok(RecipeSettings {
+        is_enabled: fields.flag("cache_enabled", true)?,
+        ttl: fields.seconds("cache_ttl_seconds", 3600, 1..=315_360_000)?,
+        max_entries: fields.size("cache_max_entries", 500, 1..=1_000_000)?,
+        file,
+    })
+}
+
+fn serve(fields: &mut SettingFields<'_, '_>) -> Result<ServeSettings, ConfigError> {
+    Ok(ServeSettings {
+        host: fields.text("host", "127.0.0.1")?,
+        port: u16::try_from(fields.count("port", 8000, 0..=65_535)?).unwrap_or(u16::MAX),
+        surface: fields.word("surface", &SURFACES)?,
+        has_additional_tools: fields.flag("enable_additional_tools", false)?,
+        compiles_on_startup: fields.flag("compile_on_startup", true)?,
+    })
+}
+
+fn log_level(fields: &mut SettingFields<'_, '_>) -> Result<String, ConfigError> {
+    let level = fields.word("log_level", &LOG_LEVELS)?;
+    Ok(match level.as_str() {
+        "warning" => "warn".to_owned(),
+        "critical" => "error".to_owned(),
+        _ => level,
+    })
+}

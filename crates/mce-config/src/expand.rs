@@ -1,0 +1,97 @@
+//! `${VAR}` and `${VAR:-default}` in texts.
+
+use crate::MASK;
+
+/// A text after expansion.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Text {
+    /// What is meant. A `${VAR}` that nothing defines stands in it as it is.
+    pub(crate) value: String,
+    /// What may be printed: values of variables are masked.
+    pub(crate) shown: String,
+    /// The variables that nothing defines.
+    pub(crate) missing: Vec<String>,
+    /// Some of it came from a variable.
+    pub(crate) has_variables: bool,
+}
+
+/// Replaces each `${VAR}` by the variable's value, which is not expanded again.
+///
+/// Nothing else is special: a `$` without `{`, or without a closing `}`, stands for itself. The default is used if the
+/// variable is not set or empty; `lookup` gives none for both.
+pub(crate) fn expand<'a>(text: &str, lookup: impl Fn(&str) -> Option<&'a str>) -> Text {
+    let mut expanded = Text {
+        value: String::new(),
+        shown: String::new(),
+        missing: Vec::new(),
+        has_variables: false,
+    };
+    let mut rest = text;
+    while let Some((before, name, fallback, after)) = next_reference(rest) {
+        expanded.push(before, before);
+        expanded.has_variables = true;
+        match (lookup(name), fallback) {
+            (Some(value), _) => expanded.push(value, MASK),
+            (None, Some(fallback)) => expanded.push(fallback, fallback),
+            (None, None) => {
+                expanded.missing.push(name.to_owned());
+                let reference = format!("${{{name}}}");
+                expanded.push(&reference, &reference);
+            }
+        }
+        rest = after;
+    }
+    expanded.push(rest, rest);
+    expanded
+}
+
+impl Text {
+    fn push(&mut self, value: &str, shown: &str) {
+        self.value.push_str(value);
+        self.shown.push_str(shown);
+    }
+}
+
+/// The text before the first reference, its name, its default, and the text after it.
+fn next_reference(text: &str) -> Option<(&str, &str, Option<&str>, &str)> {
+    let (before, rest) = text.split_once("${")?;
+    let (inner, after) = rest.split_once('}')?;
+    let (name, fallback) = match inner.split_once(":-") {
+        Some((name, fallback)) => (name, Some(fallback)),
+        None => (inner, None),
+    };
+    Some((before, name, fallback, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lookup(name: &str) -> Option<&'static str> {
+        match name {
+            "TOKEN" => Some("s3cr3t"),
+            "NESTED" => Some("${TOKEN}"),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn references_are_replaced_once_and_masked() {
+        for (text, value, shown, missing) in [
+            ("plain", "plain", "plain", ""),
+            ("Bearer ${TOKEN}", "Bearer s3cr3t", "Bearer ***", ""),
+            ("${TOKEN}${TOKEN}", "s3cr3ts3cr3t", "******", ""),
+            ("${NESTED}", "${TOKEN}", "***", ""),
+            ("${NO:-x y}z", "x yz", "x yz", ""),
+            ("${TOKEN:-x}", "s3cr3t", "***", ""),
+            ("${NO:-}", "", "", ""),
+            ("a ${NO} b ${NO2}", "a ${NO} b ${NO2}", "a ${NO} b ${NO2}", "NO NO2"),
+            ("${env:NO}", "${env:NO}", "${env:NO}", "env:NO"),
+            ("$TOKEN $$ ${TOKEN", "$TOKEN $$ ${TOKEN", "$TOKEN $$ ${TOKEN", ""),
+        ] {
+            let expanded = expand(text, lookup);
+            let found = (expanded.value.as_str(), expanded.shown.as_str(), expanded.missing.join(" "));
+            assert_eq!(found, (value, shown, missing.to_owned()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Reads configuration files, bounded in size.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::field::Field;
+use crate::variables::DotEnv;
+use crate::yaml::{self, Kind};
+use crate::{ConfigError, Place, Source, dotenv};
+
+/// The largest configuration file that is read, in bytes.
+pub const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// The keys of a YAML file; none if it is empty.
+pub(crate) fn read_config(file: &Path) -> Result<Vec<(String, Field)>, ConfigError> {
+    let place = |line| Place {
+        source: Source::File {
+            file: file.to_owned(),
+            key: String::new(),
+        },
+        line,
+    };
+    let node = yaml::parse(&read_text(file)?).map_err(|error| ConfigError::Syntax {
+        place: place(error.line),
+        message: error.message,
+    })?;
+    if node.kind == Kind::Null {
+        return Ok(Vec::new());
+    }
+    let field = Field {
+        place: place(Some(node.line)),
+        directory: file.parent().map(Path::to_owned).unwrap_or_default(),
+        node,
+    };
+    field.into_entries("a mapping such as `servers: …`")
+}
+
+/// The variables of a `.env` file, which `label` names in what is shown.
+pub(crate) fn read_dotenv(file: &Path, label: &Path) -> Result<DotEnv, ConfigError> {
+    let variables = dotenv::parse(&read_text(file)?).map_err(|error| ConfigError::Syntax {
+        place: Place {
+            source: Source::File {
+                file: file.to_owned(),
+                key: String::new(),
+            },
+            line: Some(error.line),
+        },
+        message: error.message.to_owned(),
+    })?;
+    Ok(DotEnv {
+        label: label.to_owned(),
+        directory: file.parent().map(Path::to_owned).unwrap_or_default(),
+        variables,
+    })
+}
+
+fn read_text(file: &Path) -> Result<String, ConfigError> {
+    let failed = |cause: io::Error| ConfigError::ReadFile {
+        file: PathBuf::from(file),
+        cause,
+    };
+    let mut text = String::new();
+    let reader = fs_err::File::open(file).map_err(failed)?;
+    reader.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    if u64::try_from(text.len()).is_ok_and(|bytes| bytes <= MAX_FILE_BYTES) {
+        return Ok(text);
+    }
+    Err(ConfigError::FileSize {
+        file: PathBuf::from(file),
+        limit: MAX_FILE_BYTES,
+    })
+}

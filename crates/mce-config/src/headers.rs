@@ -1,0 +1,82 @@
+//! Header fields of every request to a server.
+
+use serde_json::{Map, Value};
+
+use crate::auth::header_safe;
+use crate::field::Field;
+use crate::reader::{Reader, found};
+use crate::yaml::{Kind, Node};
+use crate::{ConfigError, Secret};
+
+const EXPECTED: &str = "a mapping of header names to texts, or a text such as `[name: value, name: value]`";
+
+/// Header fields in the order they were written.
+pub(crate) type Headers = Vec<(String, Secret)>;
+
+/// Adds the fields of `extra_headers:` or `headers:`; a name that is already there keeps its value.
+pub(crate) fn read_headers(reader: &mut Reader<'_>, key: &str, field: Field, headers: &mut Headers) -> Result<(), ConfigError> {
+    let entries = match &field.node.kind {
+        Kind::Scalar(text) => split(&field, text)?,
+        Kind::Null | Kind::List(_) | Kind::Map(_) => field.into_entries(EXPECTED)?,
+    };
+    for (name, value) in entries {
+        read_header(reader, key, (&name, &value), headers)?;
+    }
+    Ok(())
+}
+
+/// Adds the fields of a JSON object, as a variable holds it.
+pub(crate) fn read_json_headers(reader: &mut Reader<'_>, key: &str, field: &Field, headers: &mut Headers) -> Result<(), ConfigError> {
+    let expected = "a JSON object of header names and texts";
+    let object: Map<String, Value> = serde_json::from_str(field.scalar(expected)?).map_err(|_| field.unexpected(expected))?;
+    for (name, value) in object {
+        let text = match value {
+            Value::String(text) => text,
+            Value::Number(number) => number.to_string(),
+            Value::Bool(flag) => flag.to_string(),
+            Value::Null | Value::Array(_) | Value::Object(_) => return Err(field.unexpected(expected)),
+        };
+        read_header(reader, key, (&name, &with_text(field, &text)), headers)?;
+    }
+    Ok(())
+}
+
+fn read_header(reader: &mut Reader<'_>, key: &str, (name, field): (&str, &Field), headers: &mut Headers) -> Result<(), ConfigError> {
+    if !is_header_name(name) {
+        return Err(field.refuse("a header name", found(name)));
+    }
+    if headers.iter().all(|(known, _)| !known.eq_ignore_ascii_case(name)) {
+        let value = reader.masked(&format!("{key}.{name}"), field)?;
+        headers.push((name.to_owned(), header_safe(field, value)?));
+    }
+    Ok(())
+}
+
+/// `[k: v, k2: v2]`, with or without the brackets.
+fn split(field: &Field, text: &str) -> Result<Vec<(String, Field)>, ConfigError> {
+    let text = text.trim();
+    let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts
+        .map(|part| {
+            let (name, value) = part.split_once(':').ok_or_else(|| field.unexpected(EXPECTED))?;
+            Ok((name.trim().to_owned(), with_text(field, value.trim())))
+        })
+        .collect()
+}
+
+fn with_text(field: &Field, text: &str) -> Field {
+    Field {
+        node: Node::text(text),
+        place: field.place.clone(),
+        directory: field.directory.clone(),
+    }
+}
+
+/// A token. (RFC 9110, 5.6.2)
+fn is_header_name(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}

@@ -1,0 +1,224 @@
+//! Typed readers: from a written value to what it means. Each records what `config show` prints of it.
+
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use crate::expand::Text;
+use crate::field::Field;
+use crate::location::{Base, http_url, resolve_location, resolve_path};
+use crate::redact::mask_userinfo;
+use crate::variables::Variables;
+use crate::yaml::Kind;
+use crate::{ConfigError, Location, MASK, Place, Report, Secret, Shown, Source, Warning};
+
+/// The longest part of a value that an error repeats, in characters.
+const MAX_FOUND_CHARS: usize = 80;
+
+/// What all readers share.
+pub(crate) struct Reader<'a> {
+    pub(crate) variables: &'a Variables<'a>,
+    pub(crate) home: Option<&'a Path>,
+    pub(crate) report: Report,
+    /// `${VAR}`s that nothing defines, with where they stand, since this was last emptied.
+    pub(crate) missing: Vec<(Place, String)>,
+}
+
+impl Reader<'_> {
+    /// Records a value that nobody set.
+    pub(crate) fn show_default(&mut self, key: &str, value: &impl ToString) {
+        self.show(key, value.to_string(), Source::Default);
+    }
+
+    fn show(&mut self, key: &str, value: String, source: Source) {
+        self.report.shown.push(Shown {
+            key: key.to_owned(),
+            value,
+            source,
+        });
+    }
+
+    /// Records something a person should know.
+    pub(crate) fn warn(&mut self, place: Place, message: String, hint: Option<String>) {
+        self.report.warnings.push(Warning { place, message, hint });
+    }
+
+    fn expand(&mut self, field: &Field, expected: &str) -> Result<Text, ConfigError> {
+        let text = self.variables.expand(field.scalar(expected)?);
+        let missing = text.missing.iter().map(|name| (field.place.clone(), name.clone()));
+        self.missing.extend(missing);
+        Ok(text)
+    }
+
+    /// A text that may be printed.
+    pub(crate) fn text(&mut self, key: &str, field: &Field) -> Result<String, ConfigError> {
+        let text = self.expand(field, "a text")?;
+        self.show(key, mask_userinfo(&text.shown), field.place.source.clone());
+        Ok(text.value)
+    }
+
+    /// A text that must not be printed.
+    pub(crate) fn masked(&mut self, key: &str, field: &Field) -> Result<Secret, ConfigError> {
+        let text = self.expand(field, "a text")?;
+        self.show(key, MASK.to_owned(), field.place.source.clone());
+        Ok(Secret::new(text.value))
+    }
+
+    /// A secret: must not be printed, must not be empty, and should not stand in a file as it is.
+    pub(crate) fn secret(&mut self, key: &str, field: &Field) -> Result<Secret, ConfigError> {
+        let text = self.expand(field, "a text")?;
+        if text.value.is_empty() {
+            return Err(field.unexpected("a text that is not empty"));
+        }
+        if matches!(field.place.source, Source::File { .. }) && !text.has_variables {
+            let hint = "write `${VAR}` instead and set `VAR` in the environment or in `.env`".to_owned();
+            self.warn(field.place.clone(), "a secret stands in the file itself".to_owned(), Some(hint));
+        }
+        self.show(key, MASK.to_owned(), field.place.source.clone());
+        Ok(Secret::new(text.value))
+    }
+
+    /// `true` or `false`, also in the spellings of YAML 1.1 and of other tools' environment variables.
+    pub(crate) fn flag(&mut self, key: &str, field: &Field) -> Result<bool, ConfigError> {
+        let expected = "`true` or `false`";
+        let text = self.expand(field, expected)?;
+        let value = match text.value.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" | "t" | "y" => true,
+            "false" | "no" | "off" | "0" | "f" | "n" => false,
+            // It is refused later, with the variable's name; until then the careful answer holds.
+            _ if !text.missing.is_empty() => true,
+            _ => return Err(field.refuse(expected, found(&text.shown))),
+        };
+        self.show(key, value.to_string(), field.place.source.clone());
+        Ok(value)
+    }
+
+    /// A whole number.
+    pub(crate) fn number(&mut self, key: &str, field: &Field, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
+        let expected = format!("a whole number from {} to {}", range.start(), range.end());
+        let text = self.expand(field, &expected)?;
+        let value = match text.value.trim().parse() {
+            Ok(value) if range.contains(&value) => value,
+            Ok(_) | Err(_) if !text.missing.is_empty() => *range.start(),
+            Ok(_) | Err(_) => return Err(field.refuse(expected, found(&text.shown))),
+        };
+        self.show(key, value.to_string(), field.place.source.clone());
+        Ok(value)
+    }
+
+    /// One of some words, in lower case.
+    pub(crate) fn word(&mut self, key: &str, field: &Field, words: &[&str]) -> Result<String, ConfigError> {
+        let expected = one_of(words);
+        let text = self.expand(field, &expected)?;
+        let value = text.value.trim().to_ascii_lowercase();
+        if !words.contains(&value.as_str()) && text.missing.is_empty() {
+            return Err(field.refuse(expected, found(&text.shown)));
+        }
+        self.show(key, text.shown.trim().to_ascii_lowercase(), field.place.source.clone());
+        Ok(value)
+    }
+
+    /// An absolute http(s) URL.
+    pub(crate) fn url(&mut self, key: &str, field: &Field) -> Result<String, ConfigError> {
+        let expected = "an absolute http(s) URL";
+        let text = self.expand(field, expected)?;
+        if text.missing.is_empty() && http_url(&text.value).is_none() {
+            return Err(field.refuse(expected, found_url(&text.shown)));
+        }
+        self.show(key, mask_userinfo(&text.shown), field.place.source.clone());
+        Ok(text.value)
+    }
+
+    /// A file or an http(s) URL.
+    pub(crate) fn location(&mut self, key: &str, field: &Field) -> Result<Location, ConfigError> {
+        let expected = "a file or an http(s) URL";
+        let text = self.expand(field, expected)?;
+        let base = self.base(field);
+        let location = match resolve_location(&text.value, base) {
+            Some(location) => location,
+            None if !text.missing.is_empty() => Location::File(resolve_path(&text.value, base)),
+            None => return Err(field.refuse(expected, found_url(&text.shown))),
+        };
+        let shown = match (&location, text.has_variables) {
+            (Location::File(path), false) => path.display().to_string(),
+            (Location::File(_) | Location::Url(_), _) => mask_userinfo(&text.shown),
+        };
+        self.show(key, shown, field.place.source.clone());
+        Ok(location)
+    }
+
+    /// A path, made absolute.
+    pub(crate) fn path(&mut self, key: &str, field: &Field) -> Result<PathBuf, ConfigError> {
+        let text = self.expand(field, "a path")?;
+        if text.value.is_empty() {
+            return Err(field.unexpected("a path"));
+        }
+        let path = resolve_path(&text.value, self.base(field));
+        let shown = if text.has_variables {
+            text.shown
+        } else {
+            path.display().to_string()
+        };
+        self.show(key, shown, field.place.source.clone());
+        Ok(path)
+    }
+
+    fn base<'b>(&'b self, field: &'b Field) -> Base<'b> {
+        Base {
+            directory: &field.directory,
+            home: self.home,
+        }
+    }
+
+    /// A list of texts.
+    pub(crate) fn texts(&mut self, key: &str, field: &Field) -> Result<Vec<String>, ConfigError> {
+        let items = field.clone().into_items("a list of texts")?;
+        let texts: Vec<Text> = items.iter().map(|item| self.expand(item, "a text")).collect::<Result<_, _>>()?;
+        let shown: Vec<String> = texts.iter().map(|text| mask_userinfo(&text.shown)).collect();
+        self.show(key, shown.join(", "), field.place.source.clone());
+        Ok(texts.into_iter().map(|text| text.value).collect())
+    }
+
+    /// A list of texts; also one text with commas, or a text that is a JSON list.
+    pub(crate) fn list(&mut self, key: &str, field: &Field) -> Result<Vec<String>, ConfigError> {
+        if matches!(field.node.kind, Kind::List(_)) {
+            return self.texts(key, field);
+        }
+        let text = self.expand(field, "a list of texts, or a text with commas")?;
+        self.show(key, split(&text.shown).join(", "), field.place.source.clone());
+        Ok(split(&text.value))
+    }
+}
+
+/// Of `a, b` and of `["a", "b"]` the parts; empty ones are left out.
+fn split(text: &str) -> Vec<String> {
+    if let Ok(items) = serde_json::from_str::<Vec<String>>(text) {
+        return items;
+    }
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts.map(str::to_owned).collect()
+}
+
+/// What is expected where only these words are allowed.
+pub(crate) fn one_of(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    format!("one of {}", words.join(", "))
+}
+
+/// A value in an error, cut where it is long.
+pub(crate) fn found(shown: &str) -> String {
+    if shown.is_empty() {
+        return "an empty text".to_owned();
+    }
+    match shown.char_indices().nth(MAX_FOUND_CHARS) {
+        Some((end, _)) => format!("`{}…`", shown.get(..end).unwrap_or_default()),
+        None => format!("`{shown}`"),
+    }
+}
+
+/// What is no URL can still hold a password.
+fn found_url(shown: &str) -> String {
+    if shown.contains('@') && !shown.contains("://") {
+        return "a text".to_owned();
+    }
+    found(&mask_userinfo(shown))
+}

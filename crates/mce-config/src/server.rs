@@ -1,0 +1,247 @@
+//! One server: an entry of a file, and the variables that override it.
+
+use std::collections::BTreeMap;
+
+use crate::auth::{header_safe, read_auth, read_credential, read_static};
+use crate::field::Field;
+use crate::headers::{Headers, read_headers, read_json_headers};
+use crate::location::http_url;
+use crate::nearest::suggestion;
+use crate::reader::Reader;
+use crate::{Auth, ConfigError, Credential, Origin, Place, ServerSettings, Source, Unresolved};
+
+/// Every key of a server.
+pub(crate) const SERVER_KEYS: [&str; 16] = [
+    "args",
+    "auth",
+    "auth_header",
+    "base_url",
+    "command",
+    "credentials",
+    "env",
+    "extra_headers",
+    "headers",
+    "is_read_only",
+    "openapi",
+    "skills_url",
+    "swagger_url",
+    "top_level_functions",
+    "type",
+    "url",
+];
+
+/// `MCE_{SERVER}` and one of these is a variable of a server.
+pub(crate) const SERVER_SUFFIXES: [&str; 4] = ["_BASE_URL", "_AUTH", "_EXTRA_HEADERS", "_COOKIE"];
+
+/// The keys that say where functions come from; a server has one of them.
+const ORIGIN_KEYS: [&str; 4] = ["openapi", "swagger_url", "command", "url"];
+
+/// A server as it stands in a file.
+pub(crate) struct ServerEntry {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) place: Place,
+    pub(crate) fields: BTreeMap<String, Field>,
+}
+
+/// The variable names of a server for one suffix: made of the normalised name, and of the name as written.
+pub(crate) fn server_variables(name: &str, title: &str, suffix: &str) -> [String; 2] {
+    [name, title].map(|part| format!("MCE_{}{suffix}", part.to_uppercase()))
+}
+
+/// Reads a server. Afterwards `reader.missing` is empty.
+pub(crate) fn read_server(reader: &mut Reader<'_>, mut entry: ServerEntry) -> Result<ServerSettings, ConfigError> {
+    entry.fields.retain(|_, field| !field.is_blank());
+    let key = format!("servers.{}", entry.name);
+    let mut fields = ServerFields { reader, entry, key };
+    fields.warn_of_unknown_keys();
+    let origin = fields.origin()?;
+    let server = ServerSettings {
+        base_url: fields.base_url()?,
+        auth: fields.auth()?,
+        credentials: fields.credentials()?,
+        extra_headers: fields.extra_headers()?,
+        is_read_only: fields.is_read_only()?,
+        skills: fields
+            .take("skills_url")
+            .map(|field| fields.reader.location(&fields.at("skills_url"), &field))
+            .transpose()?,
+        top_level_functions: fields.texts("top_level_functions")?,
+        unresolved: fields.reader.missing.drain(..).map(unresolved).collect(),
+        origin,
+        name: fields.entry.name,
+        title: fields.entry.title,
+    };
+    Ok(server)
+}
+
+fn unresolved((place, variable): (Place, String)) -> Unresolved {
+    let (file, key) = match place.source {
+        Source::File { file, key } => (file.display().to_string(), key),
+        Source::DotEnv { file, variable } => (file.display().to_string(), variable),
+        Source::Environment { variable } => ("environment".to_owned(), variable),
+        Source::Argument { flag } => ("arguments".to_owned(), flag),
+        Source::Default => (String::new(), String::new()),
+    };
+    Unresolved { variable, file, key }
+}
+
+struct ServerFields<'a, 'v> {
+    reader: &'a mut Reader<'v>,
+    entry: ServerEntry,
+    /// Such as `servers.shop`.
+    key: String,
+}
+
+impl ServerFields<'_, '_> {
+    fn at(&self, name: &str) -> String {
+        format!("{}.{name}", self.key)
+    }
+
+    fn take(&mut self, name: &str) -> Option<Field> {
+        self.entry.fields.remove(name)
+    }
+
+    /// The variable that overrides a value of this server.
+    fn variable(&self, suffix: &str) -> Option<Field> {
+        let names = server_variables(&self.entry.name, &self.entry.title, suffix);
+        names.iter().find_map(|name| self.reader.variables.field(name))
+    }
+
+    fn warn_of_unknown_keys(&mut self) {
+        for (name, field) in &self.entry.fields {
+            if !SERVER_KEYS.contains(&name.as_str()) {
+                let hint = suggestion(name, SERVER_KEYS);
+                self.reader.warn(field.place.clone(), format!("a server has no key `{name}`"), hint);
+            }
+        }
+    }
+
+    fn origin(&mut self) -> Result<Origin, ConfigError> {
+        let given: Vec<&str> = ORIGIN_KEYS
+            .into_iter()
+            .filter(|name| self.entry.fields.contains_key(*name))
+            .collect();
+        if let [first, second, ..] = given.as_slice() {
+            return Err(ConfigError::ConflictingKeys {
+                place: self.entry.place.clone(),
+                first: (*first).to_owned(),
+                second: (*second).to_owned(),
+            });
+        }
+        let origin = given.first().copied().and_then(|name| Some((name, self.take(name)?)));
+        match origin {
+            Some(("command", field)) => self.stdio(&field),
+            Some(("url", field)) => self.http(&field),
+            Some((name, field)) => self.reader.location(&self.at(name), &field).map(Origin::OpenApi),
+            None => Err(ConfigError::MissingKey {
+                place: self.entry.place.clone(),
+                key: "openapi".to_owned(),
+                advice: "a server has `openapi` (a file or URL), `command` or `url`".to_owned(),
+            }),
+        }
+    }
+
+    fn stdio(&mut self, command: &Field) -> Result<Origin, ConfigError> {
+        self.transport(&["stdio"])?;
+        let command = self.reader.text(&self.at("command"), command)?;
+        let args = self.texts("args")?;
+        let mut env = BTreeMap::new();
+        if let Some(field) = self.take("env") {
+            for (name, value) in field.into_entries("a mapping of variables to texts")? {
+                let key = self.at(&format!("env.{name}"));
+                env.insert(name, self.reader.masked(&key, &value)?);
+            }
+        }
+        Ok(Origin::McpStdio { command, args, env })
+    }
+
+    fn http(&mut self, url: &Field) -> Result<Origin, ConfigError> {
+        self.transport(&["http", "sse", "streamable-http", "streamable_http"])?;
+        let url = self.reader.url(&self.at("url"), url)?;
+        Ok(Origin::McpHttp { url })
+    }
+
+    /// `type:` is how other tools' files say what `command` and `url` say already.
+    fn transport(&mut self, words: &[&str]) -> Result<(), ConfigError> {
+        let Some(field) = self.take("type") else { return Ok(()) };
+        self.reader.word(&self.at("type"), &field, words).map(drop)
+    }
+
+    fn base_url(&mut self) -> Result<Option<String>, ConfigError> {
+        let written = self.take("base_url");
+        let Some(field) = self.variable("_BASE_URL").or(written) else {
+            return Ok(None);
+        };
+        let url = self.reader.url(&self.at("base_url"), &field)?;
+        if http_url(&url).is_some_and(|url| url.query().is_some() || url.fragment().is_some()) {
+            return Err(field.refuse("a URL without query and fragment", "one with"));
+        }
+        Ok(Some(url.trim_end_matches('/').to_owned()))
+    }
+
+    fn auth(&mut self) -> Result<Auth, ConfigError> {
+        let typed = self.take("auth");
+        let legacy = self.take("auth_header");
+        if let Some(field) = self.variable("_AUTH") {
+            return read_static(self.reader, &self.at("auth.value"), &field);
+        }
+        if let (Some(_), Some(ignored)) = (&typed, &legacy) {
+            self.reader
+                .warn(ignored.place.clone(), "has no effect beside `auth`".to_owned(), None);
+        }
+        match (typed, legacy) {
+            (Some(field), _) => read_auth(self.reader, &self.at("auth"), field),
+            (None, Some(field)) => read_static(self.reader, &self.at("auth_header"), &field),
+            (None, None) => Ok(Auth::None),
+        }
+    }
+
+    fn credentials(&mut self) -> Result<BTreeMap<String, Credential>, ConfigError> {
+        let Some(field) = self.take("credentials") else {
+            return Ok(BTreeMap::new());
+        };
+        let mut credentials = BTreeMap::new();
+        for (scheme, field) in field.into_entries("a mapping of security schemes to secrets")? {
+            let key = self.at(&format!("credentials.{scheme}"));
+            credentials.insert(scheme, read_credential(self.reader, &key, field)?);
+        }
+        Ok(credentials)
+    }
+
+    /// A variable replaces the fields of the file as a whole. `MCE_{SERVER}_COOKIE` is the field `Cookie`.
+    fn extra_headers(&mut self) -> Result<Headers, ConfigError> {
+        let mut headers = Headers::new();
+        let key = self.at("extra_headers");
+        if let Some(field) = self.variable("_COOKIE") {
+            let value = self.reader.masked(&self.at("extra_headers.Cookie"), &field)?;
+            headers.push(("Cookie".to_owned(), header_safe(&field, value)?));
+        }
+        let written = [self.take("extra_headers"), self.take("headers")];
+        if let Some(field) = self.variable("_EXTRA_HEADERS") {
+            read_json_headers(self.reader, &key, &field, &mut headers)?;
+            return Ok(headers);
+        }
+        for field in written.into_iter().flatten() {
+            read_headers(self.reader, &key, field, &mut headers)?;
+        }
+        Ok(headers)
+    }
+
+    fn is_read_only(&mut self) -> Result<bool, ConfigError> {
+        let key = self.at("is_read_only");
+        if let Some(field) = self.take("is_read_only") {
+            self.reader.flag(&key, &field)
+        } else {
+            self.reader.show_default(&key, &false);
+            Ok(false)
+        }
+    }
+
+    fn texts(&mut self, name: &str) -> Result<Vec<String>, ConfigError> {
+        let Some(field) = self.take(name) else {
+            return Ok(Vec::new());
+        };
+        self.reader.texts(&self.at(name), &field)
+    }
+}

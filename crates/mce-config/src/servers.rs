@@ -1,0 +1,86 @@
+//! The servers of both files, before each is read.
+
+use std::collections::BTreeMap;
+
+use crate::field::Field;
+use crate::reader::Reader;
+use crate::server::ServerEntry;
+use crate::yaml::Kind;
+use crate::{ConfigError, normalise_server_name};
+
+/// The servers of one file: a mapping of names, or a list whose items have `name`.
+pub(crate) fn collect_servers(servers: Option<Field>) -> Result<Vec<ServerEntry>, ConfigError> {
+    let expected = "a mapping of server names, or a list of servers with `name`";
+    let Some(servers) = servers.filter(|field| !field.is_blank()) else {
+        return Ok(Vec::new());
+    };
+    let titled = match &servers.node.kind {
+        Kind::List(_) => servers
+            .into_items(expected)?
+            .into_iter()
+            .map(named_item)
+            .collect::<Result<Vec<_>, _>>()?,
+        Kind::Null | Kind::Scalar(_) | Kind::Map(_) => servers.into_entries(expected)?,
+    };
+    let mut entries: Vec<ServerEntry> = Vec::new();
+    for (title, field) in titled {
+        let entry = entry(title, field)?;
+        if let Some(first) = entries.iter().find(|known| known.name == entry.name) {
+            return Err(ConfigError::SameServerName {
+                place: Box::new(entry.place),
+                first: first.title.clone(),
+                second: entry.title,
+                name: entry.name,
+            });
+        }
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+/// An item of a list, by its `name`.
+fn named_item(field: Field) -> Result<(String, Field), ConfigError> {
+    let mut named = field;
+    let name = match &mut named.node.kind {
+        Kind::Map(entries) => {
+            let position = entries.iter().position(|entry| entry.key == "name");
+            position.map(|position| entries.remove(position).value)
+        }
+        Kind::Null | Kind::Scalar(_) | Kind::List(_) => return Err(named.unexpected("a mapping with `name`")),
+    };
+    match name.map(|node| node.kind) {
+        Some(Kind::Scalar(name)) => Ok((name, named)),
+        Some(Kind::Null | Kind::List(_) | Kind::Map(_)) | None => Err(ConfigError::MissingKey {
+            place: named.place,
+            key: "name".to_owned(),
+            advice: "each server of a list needs `name: …`".to_owned(),
+        }),
+    }
+}
+
+fn entry(title: String, field: Field) -> Result<ServerEntry, ConfigError> {
+    Ok(ServerEntry {
+        name: normalise_server_name(&title),
+        title,
+        place: field.place.clone(),
+        fields: field
+            .into_entries("a mapping with `openapi`, `command` or `url`")?
+            .into_iter()
+            .collect::<BTreeMap<_, _>>(),
+    })
+}
+
+/// The first file's servers, then those of the second that the first does not have.
+pub(crate) fn merge_servers(reader: &mut Reader<'_>, first: Vec<ServerEntry>, second: Vec<ServerEntry>) -> Vec<ServerEntry> {
+    let mut merged = first;
+    for entry in second {
+        match merged.iter().find(|known| known.name == entry.name) {
+            Some(known) => {
+                let message = format!("server `{}` is ignored, because {} has it too", entry.title, known.place);
+                reader.warn(entry.place, message, None);
+            }
+            None => merged.push(entry),
+        }
+    }
+    merged
+}
