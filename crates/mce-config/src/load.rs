@@ -213,3 +213,6 @@ impl Places<'_> {
 fn existing(file: PathBuf) -> Option<PathBuf> {
     file.is_file().then_some(file)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,791 @@
+//! `load` as its users see it: files in a directory, variables in a map, settings and report out.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Auth, Credential, Location, Origin, Secret, SessionAuth};
+
+/// A working directory with files, and variables.
+struct Bench {
+    directory: tempfile::TempDir,
+    options: LoadOptions,
+}
+
+/// Files by path, variables by name. `HOME` is `home` in the directory.
+fn bench(files: &[(&str, &str)], variables: &[(&str, &str)]) -> Bench {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let file = directory.path().join(name);
+        fs_err::create_dir_all(file.parent().unwrap()).unwrap();
+        fs_err::write(file, text).unwrap();
+    }
+    let home = directory.path().join("home").display().to_string();
+    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let options = LoadOptions {
+        config_file: None,
+        env_file: None,
+        working_dir: directory.path().to_owned(),
+        environment: variables.chain([("HOME".to_owned(), home)]).collect(),
+        arguments: BTreeMap::new(),
+    };
+    Bench { directory, options }
+}
+
+impl Bench {
+    fn load(&self) -> (Settings, Report) {
+        load(&self.options).unwrap()
+    }
+
+    /// The directory's own path is taken out of texts.
+    fn relative(&self, text: &impl ToString) -> String {
+        text.to_string().replace(&format!("{}/", self.directory.path().display()), "")
+    }
+
+    fn error(&self) -> String {
+        self.relative(&load(&self.options).unwrap_err())
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let with_hint = |warning: &crate::Warning| match &warning.hint {
+            Some(hint) => format!("{}; {hint}", self.relative(warning)),
+            None => self.relative(warning),
+        };
+        self.load().1.warnings.iter().map(with_hint).collect()
+    }
+
+    fn shown(&self, key: &str) -> String {
+        let (_, report) = self.load();
+        let shown = report
+            .shown
+            .iter()
+            .find(|shown| shown.key == key)
+            .unwrap_or_else(|| panic!("`{key}` is not shown"));
+        self.relative(&format!("{} <- {}", shown.value, shown.source))
+    }
+}
+
+fn server(text: &str) -> String {
+    format!("servers:\n  shop:\n    openapi: ./shop.yaml\n{text}")
+}
+
+#[test]
+fn nothing_has_to_exist() {
+    let bench = bench(&[], &[]);
+    let (settings, report) = bench.load();
+    assert!(settings.servers.is_empty() && report.warnings.is_empty());
+    assert_eq!(settings.data_dir, bench.directory.path().join("home/.local/share/mce"));
+    assert_eq!((settings.limits.wall.as_secs(), settings.serve.port), (30, 8000));
+    assert_eq!(bench.shown("port"), "8000 <- default");
+}
+
+#[test]
+fn every_setting_is_shown_and_has_a_variable() {
+    let (_, report) = bench(&[], &[]).load();
+    let mut shown: Vec<&str> = report.shown.iter().map(|shown| shown.key.as_str()).collect();
+    shown.sort_unstable();
+    let without_effect = ["compiled_output_dir", "sandbox_requirements_path"];
+    let known: Vec<&str> = SETTING_KEYS.into_iter().filter(|key| !without_effect.contains(key)).collect();
+    assert_eq!(shown, known);
+}
+
+#[test]
+fn the_first_source_that_has_a_value_wins() {
+    let yaml = "port: 4";
+    for (arguments, environment, dotenv, yaml, expected) in [
+        (Some("1"), "2", "MCE_PORT=3", yaml, "1 <- argument --port"),
+        (None, "2", "MCE_PORT=3", yaml, "2 <- environment MCE_PORT"),
+        (None, "", "MCE_PORT=3", yaml, "3 <- .env:MCE_PORT"),
+        (None, "", "MCE_PORT=", yaml, "4 <- mce.yaml: port"),
+        (None, "", "", "port:", "8000 <- default"),
+    ] {
+        let mut bench = bench(&[(".env", dotenv), ("mce.yaml", yaml)], &[("MCE_PORT", environment)]);
+        bench.options.arguments = arguments.map(|value| ("port".to_owned(), value.to_owned())).into_iter().collect();
+        assert_eq!(bench.shown("port"), expected);
+    }
+}
+
+#[test]
+fn variables_of_a_server_beat_its_file() {
+    let yaml = "servers:\n  My Shop:\n    openapi: a.yaml\n    base_url: http://file\n    auth_header: Bearer ${NOBODY}\n    extra_headers: {A: b}\n";
+    let base_url = "servers.my_shop.base_url";
+    for (variables, key, expected) in [
+        (vec![], base_url, "http://file <- mce.yaml: servers.My Shop.base_url"),
+        (
+            vec![("MCE_MY_SHOP_BASE_URL", "http://env/")],
+            base_url,
+            "http://env/ <- environment MCE_MY_SHOP_BASE_URL",
+        ),
+        (
+            vec![("MCE_MY SHOP_BASE_URL", "http://env")],
+            base_url,
+            "http://env <- environment MCE_MY SHOP_BASE_URL",
+        ),
+        (
+            vec![("MCE_MY_SHOP_AUTH", "Bearer x")],
+            "servers.my_shop.auth.value",
+            "*** <- environment MCE_MY_SHOP_AUTH",
+        ),
+        (
+            vec![("MCE_MY_SHOP_COOKIE", "a=b")],
+            "servers.my_shop.extra_headers.Cookie",
+            "*** <- environment MCE_MY_SHOP_COOKIE",
+        ),
+    ] {
+        assert_eq!(bench(&[("mce.yaml", yaml)], &variables).shown(key), expected);
+    }
+    let variables = [
+        ("MCE_MY_SHOP_AUTH", "Authorization: Bearer ${TOKEN}"),
+        ("MCE_MY_SHOP_BASE_URL", "http://env/"),
+        ("MCE_MY_SHOP_EXTRA_HEADERS", "{\"X-Version\": \"v${TOKEN}\", \"N\": 1}"),
+        ("TOKEN", "t"),
+    ];
+    let bench = bench(&[("mce.yaml", yaml)], &variables);
+    let (settings, _) = bench.load();
+    let server = settings.server("My Shop").unwrap();
+    assert_eq!(server.base_url.as_deref(), Some("http://env"));
+    assert!(
+        server.auth
+            == Auth::Static {
+                value: Secret::new("Bearer t")
+            }
+    );
+    assert_eq!(
+        headers(server),
+        [("X-Version", "vt"), ("N", "1")].map(|(name, value)| (name.to_owned(), Secret::new(value)))
+    );
+    assert!(server.unresolved.is_empty());
+}
+
+fn headers(server: &crate::ServerSettings) -> Vec<(String, Secret)> {
+    server.extra_headers.clone()
+}
+
+#[test]
+fn files_are_found_in_their_order() {
+    let port = |number: u16| format!("port: {number}");
+    let files = |names: &[&'static str]| -> Vec<(&'static str, String)> { names.iter().copied().zip((1..).map(port)).collect() };
+    for (names, config, variable, expected) in [
+        (
+            vec!["mce.yaml", "a/x.yaml", "b/y.yaml"],
+            Some("a/x.yaml"),
+            "b/y.yaml",
+            "2 <- a/x.yaml: port",
+        ),
+        (vec!["mce.yaml", "b/y.yaml"], None, "./b/y.yaml", "2 <- b/y.yaml: port"),
+        (vec!["mce.yaml", "home/z.yaml"], None, "~/z.yaml", "2 <- home/z.yaml: port"),
+        (vec!["mce.yaml", "mce.yml"], None, "", "1 <- mce.yaml: port"),
+        (vec!["mce.yml", "home/.config/mce/mce.yaml"], None, "", "1 <- mce.yml: port"),
+        (vec!["home/.config/mce/mce.yaml"], None, "", "1 <- home/.config/mce/mce.yaml: port"),
+    ] {
+        let files = files(&names);
+        let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let mut bench = bench(&files, &[("MCE_CONFIG", variable)]);
+        bench.options.config_file = config.map(PathBuf::from);
+        assert_eq!(bench.shown("port"), expected);
+    }
+}
+
+#[test]
+fn a_named_file_that_is_missing_is_an_error() {
+    let mut with_config = bench(&[], &[]);
+    with_config.options.config_file = Some("no.yaml".into());
+    let mut with_env_file = bench(&[], &[]);
+    with_env_file.options.env_file = Some("no.env".into());
+    for (bench, file) in [
+        (with_config, "no.yaml"),
+        (with_env_file, "no.env"),
+        (bench(&[], &[("MCE_CONFIG", "no.yaml")]), "no.yaml"),
+        (bench(&[], &[("MCE_SWAGGER_CONFIG_FILE", "no.yaml")]), "no.yaml"),
+    ] {
+        assert_eq!(bench.error(), format!("failed to read `{file}`"));
+    }
+}
+
+#[test]
+fn the_env_file_is_the_named_one_else_that_of_the_directory_else_that_beside_the_configuration() {
+    let files = [
+        ("named.env", "MCE_PORT=1"),
+        (".env", "MCE_PORT=2"),
+        ("etc/.env", "MCE_PORT=3"),
+        ("etc/mce.yaml", ""),
+    ];
+    let mut named = bench(&files, &[]);
+    named.options.env_file = Some("named.env".into());
+    assert_eq!(named.shown("port"), "1 <- named.env:MCE_PORT");
+    let mut found = bench(&files, &[]);
+    found.options.config_file = Some("etc/mce.yaml".into());
+    assert_eq!(found.shown("port"), "2 <- .env:MCE_PORT");
+    let mut beside = bench(&files[2..], &[]);
+    beside.options.config_file = Some("etc/mce.yaml".into());
+    assert_eq!(beside.shown("port"), "3 <- etc/.env:MCE_PORT");
+}
+
+#[test]
+fn paths_are_relative_to_what_holds_them() {
+    let yaml = "data_dir: ./state\nservers: {shop: {openapi: ../docs/shop.yaml, skills_url: ~/shop.md}}";
+    let swaggers = "servers: [{name: old, swagger_url: ./old.yaml}, {name: far, swagger_url: 'https://h/far.json'}]";
+    let files = [
+        ("etc/mce.yaml", yaml),
+        ("etc/config/swaggers.yaml", swaggers),
+        ("env/x.env", "MCE_CACHE_DB_PATH=./c.db"),
+    ];
+    let mut bench = bench(&files, &[("MCE_PYTHON", "./bin/python3")]);
+    bench.options.config_file = Some("etc/mce.yaml".into());
+    bench.options.env_file = Some("env/x.env".into());
+    let (settings, _) = bench.load();
+    let path = |name: &str| bench.directory.path().join(name);
+    let origins: Vec<Origin> = settings.servers.iter().map(|server| server.origin.clone()).collect();
+    let file = |name: &str| Origin::OpenApi(Location::File(path(name)));
+    let far = Origin::OpenApi(Location::Url("https://h/far.json".to_owned()));
+    assert!(origins == [file("etc/../docs/shop.yaml"), file("etc/config/old.yaml"), far]);
+    assert_eq!(settings.servers[0].skills, Some(Location::File(path("home/shop.md"))));
+    assert_eq!(settings.data_dir, path("etc/state"));
+    assert_eq!(settings.recipes.file, Some(path("env/c.db")));
+    assert_eq!(settings.sandbox.python, path("bin/python3").display().to_string());
+    assert_eq!((settings.base_dir, settings.config_file), (path("etc"), Some(path("etc/mce.yaml"))));
+}
+
+#[test]
+fn data_lies_beside_a_projects_configuration_and_else_in_the_persons_own_directory() {
+    for (file, variable, expected) in [
+        ("mce.yaml", "", "data"),
+        ("config/swaggers.yaml", "", "data"),
+        ("home/.config/mce/mce.yaml", "", "home/.local/share/mce"),
+        ("other", "", "home/.local/share/mce"),
+        ("mce.yaml", "./there", "there"),
+    ] {
+        let bench = bench(&[(file, "")], &[("MCE_DATA_DIR", variable)]);
+        assert_eq!(bench.relative(&bench.load().0.data_dir.display()), expected, "{file}");
+    }
+}
+
+#[test]
+fn both_files_give_servers_and_the_first_wins() {
+    let yaml = "servers:\n  b: {openapi: 1.yaml}\n  A b: {openapi: 2.yaml}\n";
+    let swaggers = "servers:\n  - name: a-b\n    swagger_url: 3.yaml\n  - name: c\n    swagger_url: 4.yaml\n";
+    let bench = bench(&[("mce.yaml", yaml), ("config/swaggers.yaml", swaggers)], &[]);
+    let names: Vec<String> = bench.load().0.servers.into_iter().map(|server| server.name).collect();
+    assert_eq!(names, ["b", "a_b", "c"]);
+    let expected = "config/swaggers.yaml:2: servers.0: server `a-b` is ignored, because mce.yaml:3: servers.A b has it too";
+    assert_eq!(bench.warnings(), [expected]);
+}
+
+#[test]
+fn every_kind_of_server_is_read() {
+    let yaml = r#"
+servers:
+  full:
+    openapi: http://h/x.json
+    base_url: http://127.0.0.1:9000/v1/
+    credentials: {key: "${K}", user: {username: u, password: "${P}"}}
+    extra_headers: {X-A: 1.10, X-B: "b: c"}
+    headers: "[x-a:2, X-C: 3:4]"
+    is_read_only: yes
+    top_level_functions: [getForecast, search]
+  files:
+    type: stdio
+    command: npx
+    args: ["-y", "@scope/server", "${K}", 8]
+    env: {TOKEN: "${P}"}
+  crm: {type: http, url: "https://crm/mcp", headers: {A: b}}
+"#;
+    let bench = bench(&[("mce.yaml", yaml)], &[("K", "k"), ("P", "p")]);
+    let (settings, _) = bench.load();
+    let [full, files, crm] = settings.servers.as_slice() else {
+        panic!("three servers")
+    };
+    let secret = |text: &str| Secret::new(text);
+    let user = Credential::Basic {
+        username: "u".to_owned(),
+        password: secret("p"),
+    };
+    assert!(full.origin == Origin::OpenApi(Location::Url("http://h/x.json".to_owned())));
+    assert_eq!(full.base_url.as_deref(), Some("http://127.0.0.1:9000/v1"));
+    assert!(full.credentials == BTreeMap::from([("key".to_owned(), Credential::Token(secret("k"))), ("user".to_owned(), user)]));
+    let expected = [("X-A", "1.10"), ("X-B", "b: c"), ("X-C", "3:4")].map(|(name, value)| (name.to_owned(), secret(value)));
+    assert!(full.extra_headers == expected);
+    assert!(full.is_read_only);
+    assert_eq!(full.top_level_functions, ["getForecast", "search"]);
+    let stdio = Origin::McpStdio {
+        command: "npx".to_owned(),
+        args: ["-y", "@scope/server", "k", "8"].map(str::to_owned).to_vec(),
+        env: BTreeMap::from([("TOKEN".to_owned(), secret("p"))]),
+    };
+    assert!(files.origin == stdio);
+    let url = "https://crm/mcp".to_owned();
+    assert!(crm.origin == Origin::McpHttp { url } && crm.extra_headers == [("A".to_owned(), secret("b"))]);
+}
+
+#[test]
+fn every_type_of_auth_is_read() {
+    let secret = || Secret::new("s");
+    let session = |is_form, cookie_name: &str, seconds| {
+        Auth::Session(Box::new(SessionAuth {
+            login_url: "https://h/login".to_owned(),
+            username: "u".to_owned(),
+            password: secret(),
+            username_field: "username".to_owned(),
+            password_field: "password".to_owned(),
+            is_form,
+            cookie_name: cookie_name.to_owned(),
+            token_field: String::new(),
+            expires: std::time::Duration::from_secs(seconds),
+        }))
+    };
+    for (text, expected) in [
+        ("auth_header: '${S}'", Auth::Static { value: secret() }),
+        ("auth_header: ''", Auth::None),
+        ("auth:", Auth::None),
+        ("auth: {type: none}", Auth::None),
+        ("auth: {type: static, value: '${S}'}", Auth::Static { value: secret() }),
+        ("auth: {type: JWT, token: '${S}'}", Auth::Jwt { token: secret() }),
+        (
+            "auth: {type: basic, username: '${U}', password: '${S}'}",
+            Auth::Basic {
+                username: "u".to_owned(),
+                password: secret(),
+            },
+        ),
+        (
+            "auth: {type: oauth2, token_url: https://h/t, client_id: '${U}', client_secret: '${S}', scope: api}",
+            Auth::OAuth2 {
+                token_url: "https://h/t".to_owned(),
+                client_id: "u".to_owned(),
+                client_secret: secret(),
+                scope: "api".to_owned(),
+            },
+        ),
+        (
+            "auth: {type: keycloak, base_url: https://h/auth/, realm: r, client_id: u, client_secret: '${S}'}",
+            Auth::Keycloak {
+                base_url: "https://h/auth".to_owned(),
+                realm: "r".to_owned(),
+                client_id: "u".to_owned(),
+                client_secret: secret(),
+                scope: String::new(),
+            },
+        ),
+        (
+            "auth: {type: session, login_url: https://h/login, username: u, password: '${S}'}",
+            session(false, "", 3600),
+        ),
+        (
+            "auth: {type: session, login_url: https://h/login, username: u, password: '${S}', content_type: form, cookie_name: J, expires_seconds: 60}",
+            session(true, "J", 60),
+        ),
+    ] {
+        let bench = bench(&[("mce.yaml", &server(&format!("    {text}")))], &[("S", "s"), ("U", "u")]);
+        let (settings, report) = bench.load();
+        assert!(settings.servers[0].auth == expected, "{text}: {:?}", settings.servers[0].auth);
+        assert!(report.warnings.is_empty(), "{text}: {:?}", report.warnings);
+    }
+}
+
+#[test]
+fn what_nothing_defines_is_kept_with_variable_file_and_key() {
+    let yaml = server("    base_url: http://${HOST_NAME}/\n    auth: {type: static, value: 'Bearer ${TOKEN}'}\n    is_read_only: ${RO}\n");
+    let swaggers = "servers:\n  - {name: old, swagger_url: '${DIR}/x.yaml'}";
+    let files = [("mce.yaml", yaml.as_str()), ("config/swaggers.yaml", swaggers)];
+    let bench = bench(&files, &[("TOKEN", ""), ("MCE_OLD_AUTH", "Bearer ${OLD}")]);
+    let (settings, _) = bench.load();
+    let unresolved = settings.servers.iter().flat_map(|server| &server.unresolved);
+    let found: Vec<String> = unresolved
+        .map(|u| format!("{} {} {}", u.variable, bench.relative(&u.file), u.key))
+        .collect();
+    let expected = [
+        "HOST_NAME mce.yaml servers.shop.base_url",
+        "TOKEN mce.yaml servers.shop.auth.value",
+        "RO mce.yaml servers.shop.is_read_only",
+        "DIR config/swaggers.yaml servers.0.swagger_url",
+        "OLD environment MCE_OLD_AUTH",
+    ];
+    assert_eq!(found, expected);
+    assert!(settings.servers[0].is_read_only);
+}
+
+#[test]
+fn variables_of_both_kinds_are_put_into_texts_once() {
+    let files = [
+        (".env", "A=from file\nB=${C}\n"),
+        ("mce.yaml", "llm_model: ${A}/${B}/${D:-d}\nhost: ${E}"),
+    ];
+    let bench = bench(&files, &[("C", "no"), ("E", "from environment")]);
+    let (settings, _) = bench.load();
+    assert_eq!(settings.enhance.model, "from file/${C}/d");
+    assert_eq!(settings.serve.host, "from environment");
+    assert_eq!(bench.shown("llm_model"), "***/***/d <- mce.yaml: llm_model");
+}
+
+#[test]
+fn unknown_names_give_a_warning_with_the_nearest_known_one() {
+    let swaggers = "servers: [{name: old, swagger_url: x, base_ulr: 1}]\nport: 1";
+    let files = [
+        (
+            "mce.yaml",
+            "prot: 1\nservers:\n  shop:\n    openapi: x\n    readonly: true\n    auth:\n      type: jwt\n      token: ${T}\n      tokn: x\n",
+        ),
+        ("config/swaggers.yaml", swaggers),
+        (".env", "MCE_LOG_LEVLE=debug\nMCE_TEST_X=1\nPATH=x\n"),
+    ];
+    let variables = [
+        ("MCE_CANARY_SECRET", "hunter2"),
+        ("MCE_SHOB_AUTH", "hunter2"),
+        ("MCE_OLD_COOKIE", "a"),
+        ("T", "t"),
+    ];
+    let expected = [
+        "mce.yaml:1: prot: there is no setting `prot`; did you mean `port`?",
+        "config/swaggers.yaml:2: port: there is no setting `port`",
+        "mce.yaml:5: servers.shop.readonly: a server has no key `readonly`",
+        "mce.yaml:9: servers.shop.auth.tokn: `jwt` has no key `tokn`; did you mean `token`?",
+        "config/swaggers.yaml:1: servers.0.base_ulr: a server has no key `base_ulr`; did you mean `base_url`?",
+        "environment MCE_CANARY_SECRET: there is no such setting",
+        "environment MCE_SHOB_AUTH: there is no such server; the name must be one of `shop`, `old`",
+        ".env:MCE_LOG_LEVLE: there is no such setting; did you mean `MCE_LOG_LEVEL`?",
+    ];
+    assert_eq!(bench(&files, &variables).warnings(), expected);
+}
+
+#[test]
+fn secrets_in_files_and_settings_without_effect_give_a_warning() {
+    let yaml = server("    auth: {type: jwt, token: hunter2}\n    credentials: {k: hunter2}\n");
+    let bench = bench(
+        &[("mce.yaml", &yaml)],
+        &[("MCE_COMPILED_OUTPUT_DIR", "./compiled"), ("MCE_LLM_API_KEY", "x")],
+    );
+    let hint = "write `${VAR}` instead and set `VAR` in the environment or in `.env`";
+    let expected = [
+        "environment MCE_COMPILED_OUTPUT_DIR: has no effect; compiled functions are kept in the data directory, see `data_dir`".to_owned(),
+        format!("mce.yaml:4: servers.shop.auth.token: a secret stands in the file itself; {hint}"),
+        format!("mce.yaml:5: servers.shop.credentials.k: a secret stands in the file itself; {hint}"),
+    ];
+    assert_eq!(bench.warnings(), expected);
+}
+
+#[test]
+fn bad_values_name_place_value_and_what_is_allowed() {
+    for (yaml, variable, expected) in [
+        (
+            "port: x",
+            ("", ""),
+            "mce.yaml:1: port: expected a whole number from 0 to 65535, found `x`",
+        ),
+        (
+            "port: 1.5",
+            ("", ""),
+            "mce.yaml:1: port: expected a whole number from 0 to 65535, found `1.5`",
+        ),
+        (
+            "port: ${P}",
+            ("P", "x"),
+            "mce.yaml:1: port: expected a whole number from 0 to 65535, found `***`",
+        ),
+        ("port: ${P}", ("", ""), "mce.yaml:1: port: variable `P` is not defined"),
+        (
+            "port: [1]",
+            ("", ""),
+            "mce.yaml:1: port: expected a whole number from 0 to 65535, found a list",
+        ),
+        (
+            "",
+            ("MCE_EXECUTION_TIMEOUT_SECONDS", "601"),
+            "environment MCE_EXECUTION_TIMEOUT_SECONDS: expected a whole number from 1 to 600, found `601`",
+        ),
+        (
+            "",
+            ("MCE_EXECUTION_TIMEOUT_SECONDS", "-1"),
+            "environment MCE_EXECUTION_TIMEOUT_SECONDS: expected a whole number from 1 to 600, found `-1`",
+        ),
+        (
+            "",
+            ("MCE_SANDBOX_MODE", "hot"),
+            "environment MCE_SANDBOX_MODE: expected one of `warm`, `cold`, found `hot`",
+        ),
+        (
+            "",
+            ("MCE_DEBUG", "maybe"),
+            "environment MCE_DEBUG: expected `true` or `false`, found `maybe`",
+        ),
+        (
+            "",
+            ("MCE_JAIL_WITHOUT", "seccomp,walls"),
+            "environment MCE_JAIL_WITHOUT: expected one of `namespaces`, `landlock`, `seccomp`, `rlimits`, found `walls`",
+        ),
+        ("- 1", ("", ""), "mce.yaml:1: expected a mapping such as `servers: …`, found a list"),
+        ("a: 1\na: 2", ("", ""), "mce.yaml:2: key `a` is given twice"),
+        (
+            "servers: 1",
+            ("", ""),
+            "mce.yaml:1: servers: expected a mapping of server names, or a list of servers with `name`, found a text",
+        ),
+        (
+            "servers:\n  shop:",
+            ("", ""),
+            "mce.yaml:2: servers.shop: expected a mapping with `openapi`, `command` or `url`, found nothing",
+        ),
+        ("servers: [{swagger_url: x}]", ("", ""), "mce.yaml:1: servers.0: `name` is missing"),
+        (
+            "servers: {shop: {base_url: 'http://h'}}",
+            ("", ""),
+            "mce.yaml:1: servers.shop: `openapi` is missing",
+        ),
+        (
+            "servers: {shop: {openapi: x, url: y}}",
+            ("", ""),
+            "mce.yaml:1: servers.shop: `openapi` and `url` cannot both be given",
+        ),
+        (
+            "servers: {a b: {openapi: x}, A-B: {openapi: x}}",
+            ("", ""),
+            "mce.yaml:1: servers.A-B: servers `a b` and `A-B` are both named `a_b` in code",
+        ),
+    ] {
+        assert_eq!(bench(&[("mce.yaml", yaml)], &[variable]).error(), expected);
+    }
+}
+
+#[test]
+fn bad_values_of_a_server_name_place_and_what_is_allowed_and_no_secret() {
+    for (text, variable, expected) in [
+        (
+            "base_url: /v1",
+            ("", ""),
+            "mce.yaml:4: servers.shop.base_url: expected an absolute http(s) URL, found `/v1`",
+        ),
+        (
+            "base_url: ftp://u:hunter2@h",
+            ("", ""),
+            "mce.yaml:4: servers.shop.base_url: expected an absolute http(s) URL, found `ftp://***@h`",
+        ),
+        (
+            "base_url: http://h/?a=b",
+            ("", ""),
+            "mce.yaml:4: servers.shop.base_url: expected a URL without query and fragment, found one with",
+        ),
+        (
+            "base_url: u:hunter2@h",
+            ("", ""),
+            "mce.yaml:4: servers.shop.base_url: expected an absolute http(s) URL, found a text",
+        ),
+        (
+            "base_url: {a: b}",
+            ("", ""),
+            "mce.yaml:4: servers.shop.base_url: expected an absolute http(s) URL, found a mapping",
+        ),
+        (
+            "skills_url: ftp://h/x",
+            ("", ""),
+            "mce.yaml:4: servers.shop.skills_url: expected a file or an http(s) URL, found `ftp://h/x`",
+        ),
+        (
+            "is_read_only: maybe",
+            ("", ""),
+            "mce.yaml:4: servers.shop.is_read_only: expected `true` or `false`, found `maybe`",
+        ),
+        (
+            "top_level_functions: a",
+            ("", ""),
+            "mce.yaml:4: servers.shop.top_level_functions: expected a list of texts, found a text",
+        ),
+        (
+            "auth: Bearer hunter2",
+            ("", ""),
+            "mce.yaml:4: servers.shop.auth: expected a mapping with `type`, found a text",
+        ),
+        (
+            "auth: {value: hunter2}",
+            ("", ""),
+            "mce.yaml:4: servers.shop.auth: `type` is missing",
+        ),
+        (
+            "auth: {type: oauth, client_secret: hunter2}",
+            ("", ""),
+            "mce.yaml:4: servers.shop.auth.type: expected one of `none`, `static`, `jwt`, `basic`, `oauth2`, `keycloak`, `session`, found `oauth`",
+        ),
+        (
+            "auth: {type: basic, password: hunter2}",
+            ("", ""),
+            "mce.yaml:4: servers.shop.auth: `username` is missing",
+        ),
+        (
+            "auth: {type: jwt, token: [hunter2]}",
+            ("", ""),
+            "mce.yaml:4: servers.shop.auth.token: expected a text, found a list",
+        ),
+        (
+            "auth: {type: jwt, token: ''}",
+            ("", ""),
+            "mce.yaml:4: servers.shop.auth.token: expected a text that is not empty, found an empty text",
+        ),
+        (
+            "auth_header: \"hunter2\\nX: y\"",
+            ("", ""),
+            "mce.yaml:4: servers.shop.auth_header: expected a header value without control characters, found a text",
+        ),
+        (
+            "extra_headers: {'a b': hunter2}",
+            ("", ""),
+            "mce.yaml:4: servers.shop.extra_headers.a b: expected a header name, found `a b`",
+        ),
+        (
+            "headers: hunter2",
+            ("", ""),
+            "mce.yaml:4: servers.shop.headers: expected a mapping of header names to texts, or a text such as `[name: value, name: value]`, found a text",
+        ),
+        (
+            "",
+            ("MCE_SHOP_EXTRA_HEADERS", "hunter2"),
+            "environment MCE_SHOP_EXTRA_HEADERS: expected a JSON object of header names and texts, found a text",
+        ),
+        (
+            "",
+            ("MCE_SHOP_BASE_URL", "h"),
+            "environment MCE_SHOP_BASE_URL: expected an absolute http(s) URL, found `h`",
+        ),
+    ] {
+        let bench = bench(&[("mce.yaml", &server(&format!("    {text}")))], &[variable]);
+        assert_eq!(bench.error(), expected);
+        let error = format!("{:?}", load(&bench.options).unwrap_err());
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn domains_are_a_list_a_text_with_commas_or_a_json_list() {
+    for (yaml, variable) in [
+        ("allowed_domains: [a.com, b.com]", ""),
+        ("allowed_domains: a.com,b.com", ""),
+        ("", "a.com, b.com,"),
+        ("", "[\"a.com\", \"b.com\"]"),
+    ] {
+        let (settings, _) = bench(&[("mce.yaml", yaml)], &[("MCE_ALLOWED_DOMAINS", variable)]).load();
+        assert_eq!(settings.allowed_domains, ["a.com", "b.com"]);
+    }
+}
+
+#[test]
+fn all_variables_of_existing_installations_are_read() {
+    let variables = [
+        ("MCE_LOG_LEVEL", "WARNING"),
+        ("MCE_DEBUG", "true"),
+        ("MCE_HOST", "0.0.0.0"),
+        ("MCE_PORT", "9"),
+        ("MCE_COMPILE_ON_STARTUP", "false"),
+        ("MCE_LLM_ENHANCE", "1"),
+        ("MCE_LLM_MODEL", "openai/x"),
+        ("MCE_LLM_API_KEY", "k"),
+        ("MCE_ENABLE_ADDITIONAL_TOOLS", "True"),
+        ("MCE_LINT_ENABLED", "on"),
+        ("MCE_DOCKER_IMAGE", "i"),
+        ("MCE_DOCKER_HOST", "unix:///s"),
+        ("MCE_EXECUTION_TIMEOUT_SECONDS", "5"),
+        ("MCE_MAX_OUTPUT_SIZE_BYTES", "4096"),
+        ("MCE_NETWORK_MODE", "n"),
+        ("MCE_SANDBOX_MODE", "cold"),
+        ("MCE_WARM_POOL_SIZE", "0"),
+        ("MCE_CACHE_ENABLED", "no"),
+        ("MCE_CACHE_TTL_SECONDS", "7"),
+        ("MCE_CACHE_MAX_ENTRIES", "3"),
+        ("MCE_MAX_CODE_SIZE_BYTES", "100"),
+    ];
+    let (settings, report) = bench(&[], &variables).load();
+    assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+    assert_eq!(settings.log_level, "warn");
+    assert!(settings.is_debug && settings.is_lint_enabled && settings.serve.has_additional_tools && settings.enhance.is_enabled);
+    assert!(!settings.serve.compiles_on_startup && !settings.sandbox.is_warm && !settings.recipes.is_enabled);
+    assert_eq!((settings.serve.host.as_str(), settings.serve.port), ("0.0.0.0", 9));
+    let limits = &settings.limits;
+    assert_eq!((limits.wall.as_secs(), limits.output_bytes, limits.code_bytes), (5, 4096, 100));
+    assert_eq!(
+        (
+            settings.recipes.ttl.as_secs(),
+            settings.recipes.max_entries,
+            settings.sandbox.pool_size
+        ),
+        (7, 3, 0)
+    );
+    let docker = &settings.docker;
+    assert_eq!(
+        (docker.image.as_str(), docker.host.as_deref(), docker.network.as_str()),
+        ("i", Some("unix:///s"), "n")
+    );
+    assert!(settings.enhance.api_key == Some(Secret::new("k")) && settings.enhance.model == "openai/x");
+}
+
+#[test]
+fn the_report_is_a_list_of_key_value_and_source_as_json() {
+    let (_, report) = bench(&[], &[("MCE_PORT", "9")]).load();
+    let json = serde_json::to_value(&report.shown).unwrap();
+    let port = json.as_array().unwrap().iter().find(|shown| shown["key"] == "port").unwrap();
+    assert_eq!(
+        *port,
+        serde_json::json!({"key": "port", "value": "9", "source": "environment MCE_PORT"})
+    );
+}
+
+#[test]
+fn a_file_that_is_too_large_or_not_text_is_refused() {
+    let large = "#".repeat(usize::try_from(crate::MAX_FILE_BYTES).unwrap() + 1);
+    assert_eq!(
+        bench(&[("mce.yaml", &large)], &[]).error(),
+        "`mce.yaml` has more than 4194304 bytes"
+    );
+    let bench = bench(&[], &[]);
+    fs_err::write(Path::new(&bench.options.working_dir).join("mce.yaml"), b"a: \xff").unwrap();
+    assert_eq!(bench.error(), "failed to read `mce.yaml`");
+}
+
+/// `SECRET` is one in the file, the variable `HIDDEN` holds one.
+const WITH_SECRETS: [&str; 6] = [
+    "llm_api_key: ${HIDDEN}\nservers: {s: {openapi: 'http://u:SECRET@h/x', base_url: 'http://SECRET:@h', auth: {type: basic, username: '${HIDDEN}', password: 'SECRET'}}}",
+    "servers: {s: {openapi: '${HIDDEN}/x', auth_header: 'Bearer SECRET', extra_headers: {X: 'SECRET'}, credentials: {k: 'SECRET', l: {username: '${HIDDEN}', password: 'SECRET'}}}}",
+    "servers: {s: {command: '${HIDDEN}', args: ['${HIDDEN}', 'postgres://u:SECRET@h/db'], env: {A: 'SECRET', B: '${HIDDEN}'}}}",
+    "servers: {s: {url: 'https://${HIDDEN}@h/mcp', headers: '[A: SECRET]', auth: {type: oauth2, token_url: 'https://h/${HIDDEN}', client_id: '${HIDDEN}', client_secret: 'SECRET'}}}",
+    "servers: {s: {openapi: x, base_url: '${HIDDEN}'}}",
+    "servers: {s: {openapi: x, auth: {type: static, value: 'SECRET', vlaue: 'SECRET'}, top_level_functions: ['${HIDDEN}']}}",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_secret_is_in_anything_that_is_printed(
+        template in prop::sample::select(&WITH_SECRETS[..]),
+        secret in "zq[a-z0-9/+=_.~-]{6,20}",
+        kind in 0..4_usize,
+    ) {
+        let yaml = template.replace("SECRET", &secret);
+        let auth = ["Bearer ".to_owned() + &secret, format!("{secret}\n"), String::new(), String::new()];
+        let headers = [format!("{{\"A\":\"{secret}\"}}"), secret.clone(), format!("{{\"A\":[\"{secret}\"]}}"), String::new()];
+        let variables = [
+            ("HIDDEN", secret.as_str()),
+            ("MCE_S_AUTH", &auth[kind]),
+            ("MCE_S_EXTRA_HEADERS", &headers[kind]),
+            ("MCE_T_AUTH", &secret),
+            ("MCE_UNKNOWN", &secret),
+        ];
+        let bench = bench(&[("mce.yaml", &yaml)], &variables);
+        let printed = match load(&bench.options) {
+            Ok((settings, report)) => format!("{settings:?}\n{report:?}\n{}", serde_json::to_string(&report.shown).unwrap()),
+            Err(error) => format!("{error}\n{error:?}\n{:?}", error.hint()),
+        };
+        prop_assert!(!printed.contains(&secret), "{}\n{}", yaml, printed);
+        let options = format!("{:?}", bench.options);
+        prop_assert!(!options.contains(&secret));
+    }
+
+    #[test]
+    fn the_winner_is_the_first_of_the_sources_that_have_a_value(present in prop::array::uniform4(any::<bool>())) {
+        let [argument, environment, dotenv, yaml] = present;
+        let pick = |is_there: bool, text: &'static str| if is_there { text } else { "" };
+        let mut bench = bench(
+            &[(".env", pick(dotenv, "MCE_PORT=3")), ("mce.yaml", pick(yaml, "port: 4"))],
+            &[("MCE_PORT", pick(environment, "2"))],
+        );
+        bench.options.arguments = argument.then(|| ("port".to_owned(), "1".to_owned())).into_iter().collect();
+        let first = present.iter().zip(1..).find(|(is_there, _)| **is_there).map_or(8000, |(_, port)| port);
+        prop_assert_eq!(bench.load().0.serve.port, first);
+    }
+}
