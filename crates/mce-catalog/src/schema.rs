@@ -123,11 +123,9 @@ pub fn is_hidden(schema: &Value, types: &Types, view: View) -> bool {
     says_so(schema) || resolve(schema, types).is_some_and(says_so)
 }
 
-/// Whether the view of a schema differs from the schema, in itself or in a type that it needs.
-pub fn depends_on_view(schema: &Value, types: &Types) -> bool {
-    let names = closure([schema], types);
+/// Whether a view hides a property somewhere in a schema. Named types that it refers to are not looked into.
+pub fn hides_something(schema: &Value, types: &Types) -> bool {
     let mut waiting = vec![schema];
-    waiting.extend(names.iter().filter_map(|name| types.get(name)));
     while let Some(schema) = waiting.pop() {
         if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
             let hides = |view| properties.values().any(|property| is_hidden(property, types, view));
@@ -267,6 +265,8 @@ impl Merge<'_> {
                 ("allOf" | "$ref", _) => {}
                 ("properties", Value::Object(properties)) => self.add_properties(properties),
                 ("required", Value::Array(names)) => self.add_required(names),
+                // A parent's list of its children is no part of a child.
+                ("oneOf" | "anyOf", Value::Array(parts)) if depth > 0 && self.is_list_of_children(members, parts) => {}
                 _ => {
                     self.out.entry(keyword.clone()).or_insert_with(|| value.clone());
                 }
@@ -282,6 +282,10 @@ impl Merge<'_> {
         for part in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
             self.add(part, depth + 1);
         }
+    }
+
+    fn is_list_of_children(&self, members: &Map<String, Value>, parts: &[Value]) -> bool {
+        members.contains_key("discriminator") || parts.iter().filter_map(reference).any(|name| self.open.contains(name))
     }
 
     fn add_properties(&mut self, properties: &Map<String, Value>) {

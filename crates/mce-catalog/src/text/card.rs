@@ -5,8 +5,33 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Language, signature};
-use crate::function::{Function, Location, Types};
+use super::{
+    Language,
+    definitions::definitions,
+    example::example,
+    note::constraints,
+    prose::{one_line, paragraph},
+    python,
+    shape::Shape,
+    shaper::{Parts, Shaper},
+    signature::{body_shape, write},
+    typescript,
+};
+use crate::{
+    function::{Body, Function, Location, Parameter, Types},
+    schema,
+};
+
+/// Longest description of a part, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 300;
+/// More values of an enumeration are not listed.
+const MAX_VALUES: usize = 100;
+/// A longer default or value is not shown.
+const MAX_VALUE_CHARS: usize = 200;
+/// More error answers are not listed.
+const MAX_ERRORS: usize = 20;
+/// Longest description of an error answer, in characters.
+const MAX_ERROR_CHARS: usize = 120;
 
 /// A function as `get_functions` shows it. Fields that say nothing are left out of its JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -99,21 +124,107 @@ pub struct BodyCard {
 /// All about a function, in one language. `types` must hold the types that it needs; `budget` is the number of characters
 /// (about four a token) that the source text of types may take.
 pub fn card(function: &Function, types: &Types, language: Language, budget: usize) -> Card {
-    let _ = budget;
+    let mut shaper = Shaper::new(function, types);
+    let parts = shaper.parts(function);
+    let source = {
+        let bodies = function.body.iter().map(|_| body_shape(&parts));
+        // What is sent comes first: without it there is no call.
+        let roots = bodies
+            .chain(&parts.parameters)
+            .chain([&parts.result])
+            .chain(parts.bodies.iter().skip(1));
+        definitions(&mut shaper, roots, language, budget)
+    };
+    let name = |number: usize| shaper.name(number);
+    let annotation = |shape: &Shape| match language {
+        Language::Python => python::annotation(shape, &name),
+        Language::TypeScript => typescript::annotation(shape, &name),
+    };
+    let parameters = function.parameters.iter().zip(&parts.parameters);
+    let errors = function.errors.iter().take(MAX_ERRORS);
     Card {
         server: function.server.clone(),
-        function: function.python.clone(),
+        function: language.function_name(function).to_owned(),
         operation: function.operation.clone(),
         effect: function.effect.as_str(),
         deprecated: function.is_deprecated,
-        description: String::new(),
-        import_line: String::new(),
-        signature: signature(function, types, language),
-        types: String::new(),
-        parameters: Vec::new(),
-        body: None,
-        result: String::new(),
-        errors: BTreeMap::new(),
-        example: String::new(),
+        description: description(function),
+        import_line: language.import_line(function),
+        signature: write(function, &parts, types, language, &name),
+        types: source,
+        parameters: parameters
+            .map(|(parameter, shape)| parameter_card(parameter, annotation(shape), types, language))
+            .collect(),
+        body: function.body.as_ref().map(|body| body_card(body, &parts, &annotation)),
+        result: annotation(&parts.result),
+        errors: errors
+            .map(|(status, text)| (one_line(status, MAX_ERROR_CHARS), one_line(text, MAX_ERROR_CHARS)))
+            .collect(),
+        example: example(function, types, language),
+    }
+}
+
+/// The summary, and what the description adds to it.
+fn description(function: &Function) -> String {
+    let summary = one_line(&function.summary, MAX_DESCRIPTION_CHARS);
+    let description = paragraph(&function.description, MAX_DESCRIPTION_CHARS);
+    let adds_nothing = description.is_empty() || summary.starts_with(description.trim_end_matches(['.', '…']));
+    match (summary.is_empty(), adds_nothing) {
+        (_, true) => summary,
+        (true, false) => description,
+        (false, false) if description.starts_with(summary.trim_end_matches(['.', '…'])) => description,
+        (false, false) => format!("{summary}\n{description}"),
+    }
+}
+
+fn parameter_card(parameter: &Parameter, type_text: String, types: &Types, language: Language) -> ParameterCard {
+    let name = if language == Language::Python {
+        &parameter.python
+    } else {
+        &parameter.typescript
+    };
+    let resolved = schema::resolve(&parameter.schema, types);
+    let find = |key: &str| parameter.schema.get(key).or_else(|| resolved.and_then(|schema| schema.get(key)));
+    let is_short = |value: &&Value| value.to_string().chars().count() <= MAX_VALUE_CHARS;
+    let values = find("enum").and_then(Value::as_array).into_iter().flatten();
+    // The type lists short enumerations already.
+    let is_listed = values.clone().count() <= super::shaper::MAX_LITERALS;
+    let description = one_line(&parameter.description, MAX_DESCRIPTION_CHARS);
+    let constraints = constraints(&parameter.schema, types);
+    ParameterCard {
+        name: name.clone(),
+        original: (parameter.original != *name).then(|| one_line(&parameter.original, MAX_VALUE_CHARS)),
+        location: parameter.location,
+        type_text,
+        required: parameter.is_required,
+        deprecated: parameter.is_deprecated,
+        description: [constraints, description]
+            .into_iter()
+            .filter(|text| !text.is_empty())
+            .collect::<Vec<_>>()
+            .join("; "),
+        default: find("default").filter(|value| !value.is_null()).filter(is_short).cloned(),
+        values: if is_listed {
+            Vec::new()
+        } else {
+            values.filter(is_short).take(MAX_VALUES).cloned().collect()
+        },
+    }
+}
+
+fn body_card(body: &Body, parts: &Parts, annotation: &dyn Fn(&Shape) -> String) -> BodyCard {
+    let alternatives = body.variants.iter().zip(&parts.bodies).skip(1);
+    BodyCard {
+        type_text: annotation(body_shape(parts)),
+        content_type: body
+            .variants
+            .first()
+            .map(|variant| one_line(&variant.media_type, MAX_VALUE_CHARS))
+            .unwrap_or_default(),
+        required: body.is_required,
+        description: one_line(&body.description, MAX_DESCRIPTION_CHARS),
+        alternatives: alternatives
+            .map(|(variant, shape)| (one_line(&variant.media_type, MAX_VALUE_CHARS), annotation(shape)))
+            .collect(),
     }
 }

@@ -3,14 +3,28 @@
 //! Everything that comes from a document is escaped here; whatever it says, the text parses and runs nothing of it.
 
 mod card;
+mod definitions;
+mod example;
+mod identifier;
+mod literal;
+mod note;
+mod outline;
 mod prose;
+mod python;
+mod shape;
+mod shaper;
+mod signature;
+mod typescript;
 
 use serde::{Deserialize, Serialize};
 
-use crate::function::{Function, Types};
-
-pub use self::card::{BodyCard, Card, ParameterCard, card};
-pub use self::prose::one_line;
+pub use self::{
+    card::{BodyCard, Card, ParameterCard, card},
+    outline::{Outline, outline},
+    prose::one_line,
+    signature::signature,
+};
+use crate::function::Function;
 
 /// The language of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,12 +36,23 @@ pub enum Language {
     TypeScript,
 }
 
-/// One line that says how a function is called: `get_item(id: str, *, limit: int = 10) -> Item`, or
-/// `getItem(args: { id: string; limit?: number }): Promise<Item>`.
-pub fn signature(function: &Function, types: &Types, language: Language) -> String {
-    let _ = types;
-    match language {
-        Language::Python => format!("{}() -> Any", function.python),
-        Language::TypeScript => format!("{}(): Promise<any>", function.typescript),
+impl Language {
+    /// A function's name in the language.
+    pub fn function_name(self, function: &Function) -> &str {
+        match self {
+            Self::Python => &function.python,
+            Self::TypeScript => &function.typescript,
+        }
+    }
+
+    /// The line that makes a function callable in a program.
+    pub fn import_line(self, function: &Function) -> String {
+        match self {
+            Self::Python => format!("from {}.functions import {}", function.server, function.python),
+            Self::TypeScript => format!("import {{ {} }} from \"mce:servers\";", function.server),
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

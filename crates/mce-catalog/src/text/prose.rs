@@ -24,6 +24,31 @@ pub fn one_line(text: &str, limit: usize) -> String {
     line
 }
 
+/// `text` as lines, at most `limit` characters, without empty lines in a row.
+pub(super) fn paragraph(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let left = limit.saturating_sub(out.chars().count());
+        let line = one_line(line, left);
+        if line.is_empty() {
+            continue;
+        }
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&line);
+        if line.ends_with('…') {
+            break;
+        }
+    }
+    out
+}
+
+/// Whether a character may not stand in source text as it is: it breaks lines, is invisible, or reorders other text.
+pub(super) fn is_unsafe(c: char) -> bool {
+    c.is_control() || is_invisible(c) || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
 /// Characters that show as nothing, or change the order in which others show.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

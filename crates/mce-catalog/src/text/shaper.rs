@@ -1,0 +1,556 @@
+//! Schemas become shapes. Named types become definitions when they are asked for, so that a large document costs only
+//! what is shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::{
+    identifier::{is_taken, is_type_name, pascal},
+    note::note,
+    shape::{Content, Definition, Field, Shape},
+};
+use crate::{
+    function::{Function, Types},
+    schema::{self, View},
+};
+
+/// Deeper types are `Any`.
+const MAX_DEPTH: usize = 24;
+/// More parts of a union are `Any`.
+const MAX_UNION_PARTS: usize = 40;
+/// More values of an enumeration are not listed.
+pub(super) const MAX_LITERALS: usize = 30;
+/// A text that is longer is not listed as a value.
+const MAX_LITERAL_CHARS: usize = 200;
+/// An enumeration with more values gets a name.
+const MAX_INLINE_LITERALS: usize = 8;
+/// More properties of one object are left out.
+const MAX_FIELDS: usize = 500;
+/// More definitions of one text are `Any`.
+const MAX_DEFINITIONS: usize = 2_000;
+/// Unions of unions may grow without end; after this many schemas all else is `Any`.
+const MAX_STEPS: usize = 50_000;
+
+/// Keywords that say nothing about which values are valid.
+const ANNOTATIONS: [&str; 12] = [
+    "$comment",
+    "$ref",
+    "allOf",
+    "default",
+    "deprecated",
+    "description",
+    "example",
+    "examples",
+    "externalDocs",
+    "readOnly",
+    "title",
+    "writeOnly",
+];
+
+/// A function's types, and the definitions that they need.
+#[derive(Debug)]
+pub(super) struct Shaper<'a> {
+    types: &'a Types,
+    definitions: Vec<Pending>,
+    /// Definitions of named types, by view.
+    named: BTreeMap<(&'a str, View), usize>,
+    used_names: BTreeSet<String>,
+    /// Names of types that look different in requests and answers.
+    two_faced: BTreeSet<&'a str>,
+    /// Names that the result needs.
+    in_result: BTreeSet<String>,
+    /// Named types that are being written in place, to end cycles.
+    open: Vec<&'a str>,
+    /// Schemas looked at so far.
+    steps: usize,
+}
+
+/// A definition before it is needed.
+#[derive(Debug)]
+struct Pending {
+    name: String,
+    view: View,
+    /// `None` for a type that is not at hand.
+    schema: Option<Value>,
+}
+
+/// The types of a function's parts.
+#[derive(Debug)]
+pub(super) struct Parts {
+    /// In the function's order.
+    pub(super) parameters: Vec<Shape>,
+    /// One for each variant of the body.
+    pub(super) bodies: Vec<Shape>,
+    pub(super) result: Shape,
+}
+
+impl<'a> Shaper<'a> {
+    pub(super) fn new(function: &'a Function, types: &'a Types) -> Self {
+        let is_needed = function.body.is_some() || !function.parameters.is_empty();
+        Self {
+            types,
+            definitions: Vec::new(),
+            named: BTreeMap::new(),
+            used_names: BTreeSet::new(),
+            two_faced: if is_needed { two_faced(types) } else { BTreeSet::new() },
+            in_result: schema::closure(&function.result, types),
+            open: Vec::new(),
+            steps: 0,
+        }
+    }
+
+    /// The shapes of all parts of the function. The order decides names, so it is the same for every text.
+    pub(super) fn parts(&mut self, function: &'a Function) -> Parts {
+        let base = pascal(&function.typescript);
+        let variants = function.body.iter().flat_map(|body| &body.variants);
+        let bodies = variants
+            .map(|variant| self.shape(&variant.schema, View::Request, &format!("{base}Body"), 0))
+            .collect();
+        let parameters = function.parameters.iter();
+        let parameters = parameters
+            .map(|parameter| {
+                self.shape(
+                    &parameter.schema,
+                    View::Request,
+                    &format!("{base}{}", pascal(&parameter.typescript)),
+                    0,
+                )
+            })
+            .collect();
+        let result = match &function.result {
+            Some(schema) => self.shape(schema, View::Response, &format!("{base}Result"), 0),
+            None => Shape::Any,
+        };
+        Parts {
+            parameters,
+            bodies,
+            result,
+        }
+    }
+
+    pub(super) fn name(&self, number: usize) -> String {
+        self.definitions
+            .get(number)
+            .map_or_else(|| "Any".to_owned(), |pending| pending.name.clone())
+    }
+
+    /// Writes out what a name stands for; that may add further definitions.
+    pub(super) fn definition(&mut self, number: usize) -> Option<Definition> {
+        let pending = self.definitions.get(number)?;
+        let (name, view) = (pending.name.clone(), pending.view);
+        let Some(schema) = pending.schema.clone() else {
+            return Some(Definition {
+                name,
+                content: Content::Missing,
+                note: String::new(),
+            });
+        };
+        let note = note(&schema, self.types);
+        let content = match record(&schema) {
+            Some(properties) => self.record(&schema, properties, view, &name),
+            None => Content::Alias(self.shape_of_object(&schema, view, &name, 1)),
+        };
+        Some(Definition { name, content, note })
+    }
+
+    fn record(&mut self, schema: &Value, properties: &Map<String, Value>, view: View, name: &str) -> Content {
+        let required: BTreeSet<&str> = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let mut fields = Vec::new();
+        for (key, property) in properties.iter().take(MAX_FIELDS) {
+            if !schema::is_hidden(property, self.types, view) {
+                let shape = self.shape(property, view, &format!("{name}{}", pascal(key)), 1);
+                fields.push(Field {
+                    key: key.clone(),
+                    shape,
+                    is_required: required.contains(key.as_str()),
+                    note: note(property, self.types),
+                });
+            }
+        }
+        let others = schema
+            .get("additionalProperties")
+            .filter(|others| others.as_object().is_some_and(|members| !members.is_empty()));
+        let others = others.map(|others| self.shape(others, view, &format!("{name}Value"), 1));
+        Content::Record { fields, others }
+    }
+
+    fn shape(&mut self, schema: &Value, view: View, hint: &str, depth: usize) -> Shape {
+        let Some(members) = schema.as_object() else {
+            return if schema == &Value::Bool(false) { Shape::Never } else { Shape::Any };
+        };
+        self.steps += 1;
+        if depth > MAX_DEPTH || self.steps > MAX_STEPS {
+            return Shape::Any;
+        }
+        if let Some(name) = only_reference(members) {
+            return self.shape_of_reference(name, view, hint, depth);
+        }
+        if members.contains_key("allOf") || members.contains_key("$ref") {
+            let schema = schema::merged(schema, self.types);
+            return self.shape_of_whole(&schema, view, hint, depth);
+        }
+        self.shape_of_whole(schema, view, hint, depth)
+    }
+
+    /// Of a schema without `allOf` and `$ref`: an object with properties gets a definition, all else is written in place.
+    fn shape_of_whole(&mut self, schema: &Value, view: View, hint: &str, depth: usize) -> Shape {
+        if record(schema).is_none() {
+            return self.shape_of_object(schema, view, hint, depth);
+        }
+        let named = self.define(hint, view, Some(schema.clone()));
+        if is_nullable(schema) {
+            Shape::union(vec![named, Shape::Null])
+        } else {
+            named
+        }
+    }
+
+    fn shape_of_reference(&mut self, name: &str, view: View, hint: &str, depth: usize) -> Shape {
+        // The name lives as long as the types only if it is theirs.
+        let Some((name, target)) = self.types.get_key_value(name) else {
+            return self.define(name, view, None);
+        };
+        let view = if self.two_faced.contains(name.as_str()) {
+            view
+        } else {
+            View::Response
+        };
+        if let Some(number) = self.named.get(&(name.as_str(), view)) {
+            return self.named_shape(*number, target);
+        }
+        if !self.open.contains(&name.as_str()) && self.is_written_in_place(target) {
+            self.open.push(name);
+            let shape = self.shape(target, view, hint, depth + 1);
+            self.open.pop();
+            return shape;
+        }
+        let is_second_face = view == View::Request && self.in_result.contains(name) && self.two_faced.contains(name.as_str());
+        let own_name = if is_second_face { format!("{name}Request") } else { name.clone() };
+        let is_composed = target.get("allOf").is_some() || target.get("$ref").is_some();
+        let merged = if is_composed {
+            schema::merged(&serde_json::json!({ "$ref": format!("#/$defs/{name}") }), self.types)
+        } else {
+            target.clone()
+        };
+        let Shape::Named(number) = self.define(&own_name, view, Some(merged)) else {
+            return Shape::Any;
+        };
+        self.named.insert((name.as_str(), view), number);
+        self.named_shape(number, target)
+    }
+
+    fn named_shape(&self, number: usize, target: &Value) -> Shape {
+        // A definition of a record cannot say that the whole may be null.
+        let is_nullable_record = self
+            .definitions
+            .get(number)
+            .and_then(|pending| pending.schema.as_ref())
+            .and_then(record)
+            .is_some()
+            && is_nullable(target);
+        if is_nullable_record {
+            Shape::union(vec![Shape::Named(number), Shape::Null])
+        } else {
+            Shape::Named(number)
+        }
+    }
+
+    /// Whether a named type says as much in place as by its name.
+    fn is_written_in_place(&self, target: &Value) -> bool {
+        let Some(members) = target.as_object() else { return true };
+        if let Some(name) = only_reference(members) {
+            return self.types.contains_key(name);
+        }
+        let is_composed = ["allOf", "$ref", "oneOf", "anyOf"]
+            .iter()
+            .any(|keyword| members.contains_key(*keyword));
+        let is_long = members
+            .get("enum")
+            .and_then(Value::as_array)
+            .is_some_and(|values| values.len() > MAX_INLINE_LITERALS);
+        !is_composed && !is_long && record(target).is_none()
+    }
+
+    fn define(&mut self, hint: &str, view: View, schema: Option<Value>) -> Shape {
+        if self.definitions.len() >= MAX_DEFINITIONS {
+            return Shape::Any;
+        }
+        let name = self.unused_name(hint);
+        self.definitions.push(Pending { name, view, schema });
+        Shape::Named(self.definitions.len() - 1)
+    }
+
+    fn unused_name(&mut self, hint: &str) -> String {
+        let mut base = if is_type_name(hint) { hint.to_owned() } else { pascal(hint) };
+        if !base.starts_with(|c: char| c.is_ascii_uppercase()) || is_taken(&base) {
+            base = format!("Type{base}");
+        }
+        let mut name = base.clone();
+        let mut count = 1;
+        // A name made from a hint must not be that of a type of the document.
+        while self.used_names.contains(&name) || (name != hint && self.types.contains_key(&name)) {
+            count += 1;
+            name = format!("{base}{count}");
+        }
+        self.used_names.insert(name.clone());
+        name
+    }
+
+    fn shape_of_object(&mut self, schema: &Value, view: View, hint: &str, depth: usize) -> Shape {
+        let Some(members) = schema.as_object() else { return Shape::Any };
+        if let Some(value) = members.get("const") {
+            return literals(std::slice::from_ref(value));
+        }
+        if let Some(values) = members.get("enum").and_then(Value::as_array) {
+            return literals(values);
+        }
+        for keyword in ["oneOf", "anyOf"] {
+            if let Some(parts) = members.get(keyword).and_then(Value::as_array)
+                && parts.iter().any(|part| self.says_type(part))
+            {
+                return self.union(members, keyword, parts, view, hint, depth);
+            }
+        }
+        let kinds = kinds(members);
+        if kinds.is_empty() {
+            return Shape::Any;
+        }
+        Shape::union(
+            kinds
+                .into_iter()
+                .map(|kind| self.shape_of_kind(kind, members, view, hint, depth))
+                .collect(),
+        )
+    }
+
+    /// Whether a part of a union is more than a condition such as `{"required": ["a"]}`.
+    fn says_type(&self, part: &Value) -> bool {
+        let part = schema::resolve(part, self.types).and_then(Value::as_object);
+        part.is_some_and(|members| {
+            members
+                .keys()
+                .any(|key| !matches!(key.as_str(), "required" | "not" | "description" | "title"))
+        })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the state of one recursive walk")]
+    fn union(&mut self, members: &Map<String, Value>, keyword: &str, parts: &[Value], view: View, hint: &str, depth: usize) -> Shape {
+        let mut base = members.clone();
+        base.shift_remove(keyword);
+        let has_base = record(&Value::Object(base.clone())).is_some();
+        let mut shapes = Vec::new();
+        for (index, part) in parts.iter().take(MAX_UNION_PARTS).enumerate() {
+            let hint = match schema::reference(part) {
+                Some(name) if has_base => format!("{hint}{name}"),
+                Some(name) => name.to_owned(),
+                None => part
+                    .get("title")
+                    .and_then(Value::as_str)
+                    .map_or_else(|| format!("{hint}Option{}", index + 1), |title| format!("{hint}{}", pascal(title))),
+            };
+            let shape = if has_base {
+                self.shape(&serde_json::json!({ "allOf": [part, base] }), view, &hint, depth + 1)
+            } else {
+                self.shape(part, view, &hint, depth + 1)
+            };
+            shapes.push(shape);
+        }
+        if parts.len() > MAX_UNION_PARTS {
+            shapes.push(Shape::Any);
+        }
+        if is_nullable(&Value::Object(base)) {
+            shapes.push(Shape::Null);
+        }
+        Shape::union(shapes)
+    }
+
+    fn shape_of_kind(&mut self, kind: &str, members: &Map<String, Value>, view: View, hint: &str, depth: usize) -> Shape {
+        match kind {
+            "null" => Shape::Null,
+            "boolean" => Shape::Boolean,
+            "integer" => Shape::Integer,
+            "number" => Shape::Number,
+            "string" if is_bytes(members) => Shape::Bytes,
+            "string" => Shape::Text,
+            "array" => self.list(members, view, hint, depth),
+            "object" => self.map(members, view, hint, depth),
+            _ => Shape::Any,
+        }
+    }
+
+    fn list(&mut self, members: &Map<String, Value>, view: View, hint: &str, depth: usize) -> Shape {
+        let hint = format!("{hint}Item");
+        let rest = members.get("items");
+        let Some(places) = members
+            .get("prefixItems")
+            .and_then(Value::as_array)
+            .filter(|places| !places.is_empty())
+        else {
+            let item = rest.map_or(Shape::Any, |items| self.shape(items, view, &hint, depth + 1));
+            return Shape::List(Box::new(item));
+        };
+        let items = places
+            .iter()
+            .take(MAX_UNION_PARTS)
+            .map(|place| self.shape(place, view, &hint, depth + 1))
+            .collect();
+        let is_closed =
+            rest == Some(&Value::Bool(false)) || members.get("maxItems").and_then(Value::as_u64) == u64::try_from(places.len()).ok();
+        let rest = (!is_closed).then(|| Box::new(rest.map_or(Shape::Any, |items| self.shape(items, view, &hint, depth + 1))));
+        Shape::Tuple { items, rest }
+    }
+
+    fn map(&mut self, members: &Map<String, Value>, view: View, hint: &str, depth: usize) -> Shape {
+        // An object with properties beside other types (`type: [object, string]`).
+        if members
+            .get("properties")
+            .and_then(Value::as_object)
+            .is_some_and(|properties| !properties.is_empty())
+        {
+            let mut whole = members.clone();
+            whole.insert("type".to_owned(), Value::from("object"));
+            return self.shape_of_whole(&Value::Object(whole), view, hint, depth);
+        }
+        let hint = format!("{hint}Value");
+        let patterns = members
+            .get("patternProperties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(Map::values);
+        let others = members.get("additionalProperties").filter(|others| !others.is_boolean());
+        let values: Vec<Shape> = patterns
+            .chain(others)
+            .take(MAX_UNION_PARTS)
+            .map(|schema| self.shape(schema, view, &hint, depth + 1))
+            .collect();
+        Shape::Map(Box::new(if values.is_empty() { Shape::Any } else { Shape::union(values) }))
+    }
+}
+
+/// The properties of a schema that is an object with known properties and nothing else (but `null`).
+fn record(schema: &Value) -> Option<&Map<String, Value>> {
+    let members = schema.as_object()?;
+    let is_other = ["const", "enum"].iter().any(|keyword| members.contains_key(*keyword))
+        || ["oneOf", "anyOf"].iter().any(|keyword| {
+            // Conditions such as `anyOf: [{required: [a]}, {required: [b]}]` leave it what it is.
+            let parts = members.get(*keyword).and_then(Value::as_array);
+            parts.is_some_and(|parts| {
+                parts.iter().any(|part| {
+                    part.as_object()
+                        .is_none_or(|part| part.keys().any(|key| key != "required" && key != "not"))
+                })
+            })
+        });
+    let is_object = match members.get("type") {
+        None => true,
+        Some(Value::String(kind)) => kind == "object",
+        Some(Value::Array(kinds)) => kinds.iter().all(|kind| kind == "object" || kind == "null"),
+        Some(_) => false,
+    };
+    members
+        .get("properties")
+        .and_then(Value::as_object)
+        .filter(|properties| !is_other && is_object && !properties.is_empty())
+}
+
+/// The name in a schema that is a reference and otherwise only describes; also as the only part of an `allOf`.
+fn only_reference(members: &Map<String, Value>) -> Option<&str> {
+    if !members
+        .keys()
+        .all(|key| ANNOTATIONS.contains(&key.as_str()) || key.starts_with("x-"))
+    {
+        return None;
+    }
+    let own = members
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|text| text.strip_prefix("#/$defs/"));
+    match (own, members.get("allOf").and_then(Value::as_array).map(Vec::as_slice)) {
+        (Some(name), None) => Some(name),
+        (None, Some([Value::Object(part)])) => only_reference(part),
+        _ => None,
+    }
+}
+
+fn is_nullable(schema: &Value) -> bool {
+    schema
+        .get("type")
+        .and_then(Value::as_array)
+        .is_some_and(|kinds| kinds.iter().any(|kind| kind == "null"))
+}
+
+fn is_bytes(members: &Map<String, Value>) -> bool {
+    let is_text = |key: &str, wanted: &str| members.get(key).and_then(Value::as_str) == Some(wanted);
+    is_text("format", "binary") || (is_text("contentMediaType", "application/octet-stream") && !members.contains_key("contentEncoding"))
+}
+
+/// The words of `type`, or what the other keywords make likely.
+fn kinds(members: &Map<String, Value>) -> Vec<&str> {
+    match members.get("type") {
+        Some(Value::String(kind)) => return vec![kind],
+        Some(Value::Array(kinds)) => return kinds.iter().filter_map(Value::as_str).collect(),
+        Some(_) | None => {}
+    }
+    let has = |keywords: &[&str]| keywords.iter().any(|keyword| members.contains_key(*keyword));
+    if has(&["properties", "additionalProperties", "patternProperties"]) {
+        vec!["object"]
+    } else if has(&["items", "prefixItems"]) {
+        vec!["array"]
+    } else if has(&["pattern", "minLength", "maxLength"]) {
+        vec!["string"]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Values as a shape; other values than texts, integers and booleans as their type.
+fn literals(values: &[Value]) -> Shape {
+    let mut listed = Vec::new();
+    let mut others = Vec::new();
+    for value in values {
+        match value {
+            Value::Null => others.push(Shape::Null),
+            Value::Bool(_) => listed.push(value.clone()),
+            Value::String(text) if text.chars().count() <= MAX_LITERAL_CHARS => listed.push(value.clone()),
+            Value::String(_) => others.push(Shape::Text),
+            Value::Number(number) if number.is_f64() => others.push(Shape::Number),
+            Value::Number(_) => listed.push(value.clone()),
+            Value::Array(_) => others.push(Shape::List(Box::new(Shape::Any))),
+            Value::Object(_) => others.push(Shape::Map(Box::new(Shape::Any))),
+        }
+    }
+    let is_open = listed.len() > MAX_LITERALS;
+    listed.truncate(MAX_LITERALS);
+    if !listed.is_empty() {
+        others.insert(0, Shape::Literals { values: listed, is_open });
+    }
+    Shape::union(others)
+}
+
+/// Names of types whose view in requests differs from that in answers, by themselves or through others.
+fn two_faced(types: &Types) -> BTreeSet<&str> {
+    let mut users: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut waiting = Vec::new();
+    for (name, schema) in types {
+        for used in schema::references(schema) {
+            users.entry(used).or_default().push(name);
+        }
+        if schema::hides_something(schema, types) {
+            waiting.push(name.as_str());
+        }
+    }
+    let mut found = BTreeSet::new();
+    while let Some(name) = waiting.pop() {
+        if found.insert(name) {
+            waiting.extend(users.get(name).into_iter().flatten().copied());
+        }
+    }
+    found
+}
