@@ -1,0 +1,10 @@
+//! The program from outside: started as a process, judged by exit code, output and what an API receives.
+
+#![cfg(test)]
+
+mod client;
+mod commands;
+mod compile;
+mod large_document;
+mod project;
+mod serve;
