@@ -9,10 +9,10 @@ pub(crate) struct Text {
     pub(crate) value: String,
     /// What may be printed: values of variables are masked.
     pub(crate) shown: String,
-    /// The variables that nothing defines.
+    /// The variables that it names.
+    pub(crate) variables: Vec<String>,
+    /// Those that nothing defines.
     pub(crate) missing: Vec<String>,
-    /// Some of it came from a variable.
-    pub(crate) has_variables: bool,
 }
 
 /// Replaces each `${VAR}` by the variable's value, which is not expanded again.
@@ -23,13 +23,13 @@ pub(crate) fn expand<'a>(text: &str, lookup: impl Fn(&str) -> Option<&'a str>) -
     let mut expanded = Text {
         value: String::new(),
         shown: String::new(),
+        variables: Vec::new(),
         missing: Vec::new(),
-        has_variables: false,
     };
     let mut rest = text;
     while let Some((before, name, fallback, after)) = next_reference(rest) {
         expanded.push(before, before);
-        expanded.has_variables = true;
+        expanded.variables.push(name.to_owned());
         match (lookup(name), fallback) {
             (Some(value), _) => expanded.push(value, MASK),
             (None, Some(fallback)) => expanded.push(fallback, fallback),

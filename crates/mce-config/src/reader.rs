@@ -1,12 +1,13 @@
 //! Typed readers: from a written value to what it means. Each records what `config show` prints of it.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use crate::expand::Text;
 use crate::field::Field;
 use crate::location::{Base, http_url, resolve_location, resolve_path};
-use crate::redact::mask_userinfo;
+use crate::redact::{mask_arguments, mask_url};
 use crate::variables::Variables;
 use crate::yaml::Kind;
 use crate::{ConfigError, Location, MASK, Place, Report, Secret, Shown, Source, Warning};
@@ -21,6 +22,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) report: Report,
     /// `${VAR}`s that nothing defines, with where they stand, since this was last emptied.
     pub(crate) missing: Vec<(Place, String)>,
+    /// Every variable that stood in a `${VAR}`.
+    pub(crate) referenced: BTreeSet<String>,
 }
 
 impl Reader<'_> {
@@ -46,13 +49,14 @@ impl Reader<'_> {
         let text = self.variables.expand(field.scalar(expected)?);
         let missing = text.missing.iter().map(|name| (field.place.clone(), name.clone()));
         self.missing.extend(missing);
+        self.referenced.extend(text.variables.iter().cloned());
         Ok(text)
     }
 
     /// A text that may be printed.
     pub(crate) fn text(&mut self, key: &str, field: &Field) -> Result<String, ConfigError> {
         let text = self.expand(field, "a text")?;
-        self.show(key, mask_userinfo(&text.shown), field.place.source.clone());
+        self.show(key, mask_url(&text.shown), field.place.source.clone());
         Ok(text.value)
     }
 
@@ -69,7 +73,7 @@ impl Reader<'_> {
         if text.value.is_empty() {
             return Err(field.unexpected("a text that is not empty"));
         }
-        if matches!(field.place.source, Source::File { .. }) && !text.has_variables {
+        if matches!(field.place.source, Source::File { .. }) && text.variables.is_empty() {
             let hint = "write `${VAR}` instead and set `VAR` in the environment or in `.env`".to_owned();
             self.warn(field.place.clone(), "a secret stands in the file itself".to_owned(), Some(hint));
         }
@@ -124,7 +128,7 @@ impl Reader<'_> {
         if text.missing.is_empty() && http_url(&text.value).is_none() {
             return Err(field.refuse(expected, found_url(&text.shown)));
         }
-        self.show(key, mask_userinfo(&text.shown), field.place.source.clone());
+        self.show(key, mask_url(&text.shown), field.place.source.clone());
         Ok(text.value)
     }
 
@@ -138,9 +142,9 @@ impl Reader<'_> {
             None if !text.missing.is_empty() => Location::File(resolve_path(&text.value, base)),
             None => return Err(field.refuse(expected, found_url(&text.shown))),
         };
-        let shown = match (&location, text.has_variables) {
-            (Location::File(path), false) => path.display().to_string(),
-            (Location::File(_) | Location::Url(_), _) => mask_userinfo(&text.shown),
+        let shown = match (&location, text.variables.is_empty()) {
+            (Location::File(path), true) => path.display().to_string(),
+            (Location::File(_) | Location::Url(_), _) => mask_url(&text.shown),
         };
         self.show(key, shown, field.place.source.clone());
         Ok(location)
@@ -153,10 +157,10 @@ impl Reader<'_> {
             return Err(field.unexpected("a path"));
         }
         let path = resolve_path(&text.value, self.base(field));
-        let shown = if text.has_variables {
-            text.shown
-        } else {
+        let shown = if text.variables.is_empty() {
             path.display().to_string()
+        } else {
+            text.shown
         };
         self.show(key, shown, field.place.source.clone());
         Ok(path)
@@ -173,7 +177,7 @@ impl Reader<'_> {
     pub(crate) fn texts(&mut self, key: &str, field: &Field) -> Result<Vec<String>, ConfigError> {
         let items = field.clone().into_items("a list of texts")?;
         let texts: Vec<Text> = items.iter().map(|item| self.expand(item, "a text")).collect::<Result<_, _>>()?;
-        let shown: Vec<String> = texts.iter().map(|text| mask_userinfo(&text.shown)).collect();
+        let shown = mask_arguments(texts.iter().map(|text| text.shown.as_str()));
         self.show(key, shown.join(", "), field.place.source.clone());
         Ok(texts.into_iter().map(|text| text.value).collect())
     }
@@ -220,5 +224,5 @@ fn found_url(shown: &str) -> String {
     if shown.contains('@') && !shown.contains("://") {
         return "a text".to_owned();
     }
-    found(&mask_userinfo(shown))
+    found(&mask_url(shown))
 }

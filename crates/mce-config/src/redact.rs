@@ -4,9 +4,26 @@ use std::fmt;
 
 use crate::{Auth, Credential, Location, MASK, Origin, ServerSettings, SessionAuth};
 
-/// Masks what stands before `@` in a URL. Too much is masked rather than too little: up to the last `@`, since a password
-/// can hold `/`.
-pub(crate) fn mask_userinfo(text: &str) -> String {
+/// Parts of names of parameters and options whose values are taken for secrets.
+const SECRET_NAMES: [&str; 7] = ["key", "token", "secret", "pass", "auth", "sig", "cred"];
+
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_NAMES.iter().any(|part| name.contains(part))
+}
+
+/// Masks what stands before `@` in a URL, and the values of its parameters that sound secret.
+pub(crate) fn mask_url(text: &str) -> String {
+    let text = mask_userinfo(text);
+    let Some((start, query)) = text.split_once('?') else {
+        return text;
+    };
+    let parameters: Vec<String> = query.split('&').map(mask_assignment).collect();
+    format!("{start}?{}", parameters.join("&"))
+}
+
+/// Too much is masked rather than too little: up to the last `@`, since a password can hold `/`.
+fn mask_userinfo(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
         return text.to_owned();
     };
@@ -14,6 +31,30 @@ pub(crate) fn mask_userinfo(text: &str) -> String {
         Some((_, host)) => format!("{scheme}://{MASK}@{host}"),
         None => text.to_owned(),
     }
+}
+
+fn mask_assignment(text: &str) -> String {
+    match text.split_once('=') {
+        Some((name, _)) if is_secret_name(name) => format!("{name}={MASK}"),
+        Some(_) | None => text.to_owned(),
+    }
+}
+
+/// Masks URLs in a command's arguments, and what follows an option that sounds secret: `--api-key=x` and `--api-key x`.
+pub(crate) fn mask_arguments<'a>(arguments: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut is_value = false;
+    arguments
+        .map(|argument| {
+            let is_option = argument.starts_with('-');
+            let shown = match (is_option, is_value) {
+                (true, _) => mask_assignment(argument),
+                (false, true) => MASK.to_owned(),
+                (false, false) => mask_url(argument),
+            };
+            is_value = is_option && !argument.contains('=') && is_secret_name(argument);
+            shown
+        })
+        .collect()
 }
 
 /// Without user name, password, query and fragment, for errors and logs.
@@ -90,16 +131,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_before_the_host_is_masked() {
+    fn secrets_in_urls_are_masked() {
         for (text, expected) in [
             ("https://u:p@h/x", "https://***@h/x"),
             ("https://u:p/q@h", "https://***@h"),
             ("https://u:p@q@h", "https://***@h"),
             ("https://h/x", "https://h/x"),
+            ("https://h/x?format=json&api_key=1", "https://h/x?format=json&api_key=***"),
             ("@scope/package", "@scope/package"),
         ] {
-            assert_eq!(mask_userinfo(text), expected);
+            assert_eq!(mask_url(text), expected);
         }
         assert_eq!(Location::Url("https://u:p@h/x?key=s#t".to_owned()).to_string(), "https://***@h/x");
+    }
+
+    #[test]
+    fn secrets_in_arguments_are_masked() {
+        for (arguments, expected) in [
+            ("-y @scope/server /data", "-y @scope/server /data"),
+            ("--api-key=1 --port=2", "--api-key=*** --port=2"),
+            ("--api-key 1 2", "--api-key *** 2"),
+            ("--token --port 2", "--token --port 2"),
+            ("postgres://u:p@h/db", "postgres://***@h/db"),
+        ] {
+            assert_eq!(mask_arguments(arguments.split(' ')).join(" "), expected);
+        }
     }
 }

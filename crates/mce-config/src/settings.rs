@@ -9,10 +9,10 @@ use crate::Secret;
 /// Everything that is configured.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// State: catalog, recipes, audit log. `MCE_DATA_DIR`; default `./data` beside the configuration file that was read,
-    /// else `$XDG_DATA_HOME/mce`, else `~/.local/share/mce`.
+    /// State: catalog, recipes, audit log. `MCE_DATA_DIR`; default `data` beside the project's `mce.yaml`, or in the working
+    /// directory if only a `swaggers.yaml` was read; else `$XDG_DATA_HOME/mce`, else `~/.local/share/mce`.
     pub data_dir: PathBuf,
-    /// The directory that relative paths without a file of their own are relative to, and the configuration's home.
+    /// The directory of `mce.yaml`, else the working directory.
     pub base_dir: PathBuf,
     /// The `mce.yaml` that was read.
     pub config_file: Option<PathBuf>,
@@ -53,7 +53,7 @@ impl Settings {
 pub struct ServerSettings {
     /// Normalised: lower-case `[a-z_][a-z0-9_]*`, at most 64 characters. Unique.
     pub name: String,
-    /// As written in the file.
+    /// As written in the file. Messages for people may use it; programs use `name`.
     pub title: String,
     /// Where its functions come from.
     pub origin: Origin,
@@ -63,7 +63,8 @@ pub struct ServerSettings {
     pub auth: Auth,
     /// Secrets for the document's security schemes, by scheme name.
     pub credentials: BTreeMap<String, Credential>,
-    /// Header fields of every request; values may be secret.
+    /// Header fields of every request; values may be secret. `MCE_{SERVER}_COOKIE` is the field `Cookie`. Names are unique
+    /// without regard to case; values hold no control character.
     pub extra_headers: Vec<(String, Secret)>,
     /// Only functions that read are offered and may be called. Default false.
     pub is_read_only: bool,

@@ -27,8 +27,13 @@ pub(crate) fn warn_of_unknown_keys(reader: &mut Reader<'_>, entries: &BTreeMap<S
 pub(crate) fn warn_of_unknown_variables(reader: &mut Reader<'_>, servers: &[ServerSettings]) {
     let known: Vec<String> = SETTING_KEYS.iter().map(|key| variable_name(key)).collect();
     let known: Vec<&str> = known.iter().map(String::as_str).chain(OTHER_VARIABLES).collect();
-    let unknown = |name: &str| name.starts_with("MCE_") && !name.starts_with(TEST_PREFIX) && !known.contains(&name);
-    let names = reader.variables.names().into_iter().filter(|(name, _)| unknown(name));
+    let is_ours = |name: &str| name.starts_with("MCE_") && !name.starts_with(TEST_PREFIX);
+    let is_used = |name: &str| known.contains(&name) || reader.referenced.contains(name);
+    let names = reader
+        .variables
+        .names()
+        .into_iter()
+        .filter(|(name, _)| is_ours(name) && !is_used(name));
     let warnings: Vec<(Source, String, Option<String>)> = names
         .filter_map(|(name, source)| {
             let (message, hint) = match SERVER_SUFFIXES.into_iter().find(|suffix| name.ends_with(suffix)) {

@@ -424,10 +424,10 @@ fn unknown_names_give_a_warning_with_the_nearest_known_one() {
     let files = [
         (
             "mce.yaml",
-            "prot: 1\nservers:\n  shop:\n    openapi: x\n    readonly: true\n    auth:\n      type: jwt\n      token: ${T}\n      tokn: x\n",
+            "prot: 1\nservers:\n  shop:\n    openapi: x\n    readonly: true\n    auth:\n      type: jwt\n      token: ${MCE_MY_T}\n      tokn: x\n",
         ),
         ("config/swaggers.yaml", swaggers),
-        (".env", "MCE_LOG_LEVLE=debug\nMCE_TEST_X=1\nPATH=x\n"),
+        (".env", "MCE_LOG_LEVLE=debug\nMCE_TEST_X=1\nPATH=x\nMCE_MY_T=t\n"),
     ];
     let variables = [
         ("MCE_CANARY_SECRET", "hunter2"),
@@ -546,109 +546,103 @@ fn bad_values_name_place_value_and_what_is_allowed() {
     }
 }
 
+/// `line` is the fourth of `mce.yaml`, in the server `shop`.
+fn check_server_error(line: &str, expected: &str) {
+    let bench = bench(&[("mce.yaml", &server(&format!("    {line}")))], &[]);
+    assert_eq!(bench.error(), format!("mce.yaml:4: servers.shop.{expected}"));
+    let error = format!("{:?}", load(&bench.options).unwrap_err());
+    assert!(!error.contains("hunter2"), "{error}");
+}
+
 #[test]
 fn bad_values_of_a_server_name_place_and_what_is_allowed_and_no_secret() {
-    for (text, variable, expected) in [
-        (
-            "base_url: /v1",
-            ("", ""),
-            "mce.yaml:4: servers.shop.base_url: expected an absolute http(s) URL, found `/v1`",
-        ),
-        (
-            "base_url: ftp://u:hunter2@h",
-            ("", ""),
-            "mce.yaml:4: servers.shop.base_url: expected an absolute http(s) URL, found `ftp://***@h`",
-        ),
+    let url = "base_url: expected an absolute http(s) URL, found";
+    for (line, expected) in [
+        ("base_url: /v1", &format!("{url} `/v1`")),
+        ("base_url: ftp://u:hunter2@h", &format!("{url} `ftp://***@h`")),
+        ("base_url: u:hunter2@h", &format!("{url} a text")),
+        ("base_url: {a: b}", &format!("{url} a mapping")),
+    ] {
+        check_server_error(line, expected);
+    }
+    for (line, expected) in [
         (
             "base_url: http://h/?a=b",
-            ("", ""),
-            "mce.yaml:4: servers.shop.base_url: expected a URL without query and fragment, found one with",
-        ),
-        (
-            "base_url: u:hunter2@h",
-            ("", ""),
-            "mce.yaml:4: servers.shop.base_url: expected an absolute http(s) URL, found a text",
-        ),
-        (
-            "base_url: {a: b}",
-            ("", ""),
-            "mce.yaml:4: servers.shop.base_url: expected an absolute http(s) URL, found a mapping",
+            "base_url: expected a URL without query and fragment, found one with",
         ),
         (
             "skills_url: ftp://h/x",
-            ("", ""),
-            "mce.yaml:4: servers.shop.skills_url: expected a file or an http(s) URL, found `ftp://h/x`",
+            "skills_url: expected a file or an http(s) URL, found `ftp://h/x`",
         ),
-        (
-            "is_read_only: maybe",
-            ("", ""),
-            "mce.yaml:4: servers.shop.is_read_only: expected `true` or `false`, found `maybe`",
-        ),
+        ("is_read_only: maybe", "is_read_only: expected `true` or `false`, found `maybe`"),
         (
             "top_level_functions: a",
-            ("", ""),
-            "mce.yaml:4: servers.shop.top_level_functions: expected a list of texts, found a text",
+            "top_level_functions: expected a list of texts, found a text",
         ),
         (
-            "auth: Bearer hunter2",
-            ("", ""),
-            "mce.yaml:4: servers.shop.auth: expected a mapping with `type`, found a text",
+            "credentials: hunter2",
+            "credentials: expected a mapping of security schemes to secrets, found a text",
         ),
-        (
-            "auth: {value: hunter2}",
-            ("", ""),
-            "mce.yaml:4: servers.shop.auth: `type` is missing",
-        ),
-        (
-            "auth: {type: oauth, client_secret: hunter2}",
-            ("", ""),
-            "mce.yaml:4: servers.shop.auth.type: expected one of `none`, `static`, `jwt`, `basic`, `oauth2`, `keycloak`, `session`, found `oauth`",
-        ),
-        (
-            "auth: {type: basic, password: hunter2}",
-            ("", ""),
-            "mce.yaml:4: servers.shop.auth: `username` is missing",
-        ),
-        (
-            "auth: {type: jwt, token: [hunter2]}",
-            ("", ""),
-            "mce.yaml:4: servers.shop.auth.token: expected a text, found a list",
-        ),
-        (
-            "auth: {type: jwt, token: ''}",
-            ("", ""),
-            "mce.yaml:4: servers.shop.auth.token: expected a text that is not empty, found an empty text",
-        ),
-        (
-            "auth_header: \"hunter2\\nX: y\"",
-            ("", ""),
-            "mce.yaml:4: servers.shop.auth_header: expected a header value without control characters, found a text",
-        ),
+        ("credentials: {k: {password: hunter2}}", "credentials.k: `username` is missing"),
         (
             "extra_headers: {'a b': hunter2}",
-            ("", ""),
-            "mce.yaml:4: servers.shop.extra_headers.a b: expected a header name, found `a b`",
+            "extra_headers.a b: expected a header name, found `a b`",
         ),
         (
             "headers: hunter2",
-            ("", ""),
-            "mce.yaml:4: servers.shop.headers: expected a mapping of header names to texts, or a text such as `[name: value, name: value]`, found a text",
-        ),
-        (
-            "",
-            ("MCE_SHOP_EXTRA_HEADERS", "hunter2"),
-            "environment MCE_SHOP_EXTRA_HEADERS: expected a JSON object of header names and texts, found a text",
-        ),
-        (
-            "",
-            ("MCE_SHOP_BASE_URL", "h"),
-            "environment MCE_SHOP_BASE_URL: expected an absolute http(s) URL, found `h`",
+            "headers: expected a mapping of header names to texts, or a text such as `[name: value, name: value]`, found a text",
         ),
     ] {
-        let bench = bench(&[("mce.yaml", &server(&format!("    {text}")))], &[variable]);
-        assert_eq!(bench.error(), expected);
-        let error = format!("{:?}", load(&bench.options).unwrap_err());
-        assert!(!error.contains("hunter2"), "{error}");
+        check_server_error(line, expected);
+    }
+}
+
+#[test]
+fn bad_values_of_auth_name_place_and_what_is_allowed_and_no_secret() {
+    for (line, expected) in [
+        ("auth: Bearer hunter2", "auth: expected a mapping with `type`, found a text"),
+        ("auth: {value: hunter2}", "auth: `type` is missing"),
+        (
+            "auth: {type: oauth, client_secret: hunter2}",
+            "auth.type: expected one of `none`, `static`, `jwt`, `basic`, `oauth2`, `keycloak`, `session`, found `oauth`",
+        ),
+        ("auth: {type: basic, password: hunter2}", "auth: `username` is missing"),
+        ("auth: {type: jwt, token: [hunter2]}", "auth.token: expected a text, found a list"),
+        (
+            "auth: {type: jwt, token: ''}",
+            "auth.token: expected a text that is not empty, found an empty text",
+        ),
+        (
+            "auth_header: \"hunter2\\nX: y\"",
+            "auth_header: expected a header value without control characters, found a text",
+        ),
+    ] {
+        check_server_error(line, expected);
+    }
+}
+
+#[test]
+fn bad_variables_of_a_server_name_the_variable_and_no_secret() {
+    for (variable, value, expected) in [
+        ("MCE_SHOP_BASE_URL", "h", "an absolute http(s) URL, found `h`"),
+        (
+            "MCE_SHOP_AUTH",
+            "hunter2\nX: y",
+            "a header value without control characters, found a text",
+        ),
+        (
+            "MCE_SHOP_EXTRA_HEADERS",
+            "hunter2",
+            "a JSON object of header names and texts, found a text",
+        ),
+        (
+            "MCE_SHOP_EXTRA_HEADERS",
+            "{\"A\": [\"hunter2\"]}",
+            "a JSON object of header names and texts, found a text",
+        ),
+    ] {
+        let bench = bench(&[("mce.yaml", &server(""))], &[(variable, value)]);
+        assert_eq!(bench.error(), format!("environment {variable}: expected {expected}"));
     }
 }
 
@@ -746,6 +740,15 @@ const WITH_SECRETS: [&str; 6] = [
     "servers: {s: {openapi: x, base_url: '${HIDDEN}'}}",
     "servers: {s: {openapi: x, auth: {type: static, value: 'SECRET', vlaue: 'SECRET'}, top_level_functions: ['${HIDDEN}']}}",
 ];
+
+proptest! {
+    #[test]
+    fn no_text_makes_loading_panic(yaml in "[a-z:{}\\[\\]\"'$ \n&*!|>#-]{0,60}", dotenv in "\\PC{0,40}", known in 0..4_usize) {
+        let yaml = ["", "servers:\n  a: ", "servers:\n  a:\n    openapi: x\n    auth: ", "servers:\n  a:\n    headers: "][known].to_owned() + &yaml;
+        let bench = bench(&[("mce.yaml", &yaml), (".env", &dotenv)], &[("MCE_A_AUTH", &dotenv), ("MCE_A_EXTRA_HEADERS", &yaml)]);
+        let _ = load(&bench.options);
+    }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]

@@ -1,6 +1,6 @@
 //! Finds the files, reads them, and makes [`Settings`] of all sources together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ impl fmt::Debug for LoadOptions {
 ///
 /// `mce.yaml` is the named one, else `MCE_CONFIG`, else `mce.yaml` or `mce.yml` in the working directory, else
 /// `$XDG_CONFIG_HOME/mce/mce.yaml` or `~/.config/mce/mce.yaml`. `.env` is the named one, else that of the working
-/// directory, else that beside `mce.yaml`. None has to exist unless it is named.
+/// directory, else that beside `mce.yaml`. None has to exist unless it is named. An empty variable counts as not set.
 ///
 /// # Errors
 ///
@@ -75,6 +75,7 @@ pub fn load(options: &LoadOptions) -> Result<(Settings, Report), ConfigError> {
         home: home.as_deref(),
         report: Report::default(),
         missing: Vec::new(),
+        referenced: BTreeSet::new(),
     };
     let settings = read_all(&places, config, &mut reader)?;
     warn_of_unknown_variables(&mut reader, &settings.servers);
