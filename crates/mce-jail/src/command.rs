@@ -17,25 +17,42 @@ type Work = Box<dyn FnOnce() + Send>;
 /// A command with an empty environment, in a process group of its own, with no descriptor but 0, 1 and 2, all leading to
 /// nowhere until set otherwise. It is killed when the *thread* that started it ends: start it through
 /// [`with_lasting_parent`] unless that thread lives as long as the process.
-#[expect(clippy::disallowed_methods, reason = "the one place that all others must use")]
 pub fn command(program: impl AsRef<OsStr>, directory: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.env_clear().current_dir(directory).process_group(0);
+    let mut command = plain_command(program, directory);
+    command.process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let parent = getpid();
-    let prepare = move || {
+    let die_with_parent = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // The parent may have ended before the line above took effect.
-        if getppid() != Some(parent) {
-            return Err(io::ErrorKind::BrokenPipe.into());
+        if getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::BrokenPipe.into())
         }
-        // The descriptor by which the standard library reports a failed exec must live until the exec.
-        system_call::close_on_exec_from(3)
     };
-    // SAFETY: between fork and exec only async-signal-safe calls are allowed. `prepare` makes three plain system calls
-    // and neither allocates nor locks; its errors are made of numbers.
-    unsafe { command.pre_exec(prepare) };
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed. `die_with_parent` makes two plain system
+    // calls and neither allocates nor locks; its errors are made of numbers.
+    unsafe { command.pre_exec(die_with_parent) };
+    close_inherited(&mut command);
     command
+}
+
+/// A command with an empty environment and nothing else, for a process that becomes its program.
+#[expect(clippy::disallowed_methods, reason = "the one place that all others must use")]
+pub(crate) fn plain_command(program: impl AsRef<OsStr>, directory: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().current_dir(directory);
+    command
+}
+
+/// Closes all descriptors but 0, 1 and 2 in the new process. The host opens its own to be closed on exec, but it is not
+/// alone: libraries and whoever started the host may not have done so.
+pub(crate) fn close_inherited(command: &mut Command) {
+    // Marked and not closed: the descriptor by which the standard library reports a failed exec must live until the exec.
+    let close = || system_call::close_on_exec_from(3);
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed. This is one plain system call.
+    unsafe { command.pre_exec(close) };
 }
 
 /// Runs `work` on a thread that lives as long as the process, and waits for it. Children that die with the thread that

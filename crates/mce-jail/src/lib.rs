@@ -18,23 +18,32 @@
     reason = "system calls that no library wraps, and fork; all in `system_call`, `launcher` and `command`"
 )]
 
+mod allowed_calls;
 mod command;
 mod descriptors;
+mod filter;
+mod first_process;
+mod handshake;
 mod jail_error;
 mod jailed;
+mod landlock;
 mod launcher;
 mod layers;
 mod limits;
+mod memory_use;
+mod root;
 mod seal_plan;
+mod seal_steps;
 mod spec;
 mod system_call;
 
 pub use command::{command, with_lasting_parent};
 pub use descriptors::{kill_process, recv_with_fds, send_with_fds};
 pub use jail_error::JailError;
-pub use jailed::{Jailed, Launcher, MemoryUse, spawn};
+pub use jailed::{Jailed, Launcher, spawn};
 pub use launcher::launcher_main;
 pub use layers::{LayerStatus, Layers, probe};
 pub use limits::WorkerLimits;
+pub use memory_use::MemoryUse;
 pub use seal_plan::{Argument, Buffer, Patch, SEAL_PY, SealPlan, Step, Value};
 pub use spec::{Bind, CONTROL_FD, JailSpec, PROC_FD, PlacedFile, ROOT, Symlink};

@@ -1,0 +1,197 @@
+//! What happens in the process that becomes the program, from the fork to the exec.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::process::{Gid, Resource, Rlimit, Signal, Uid, set_parent_process_death_signal, setrlimit, setsid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, clear_ambient_capability_set, configure_capability_in_ambient_set, remove_capability_from_bounding_set,
+    set_capabilities, set_keep_capabilities, set_no_new_privs, set_thread_res_gid, set_thread_res_uid,
+};
+
+use crate::command::plain_command;
+use crate::handshake::{DuringStep as _, Failure};
+use crate::root::build_root;
+use crate::spec::{CONTROL_FD, JailSpec, PROC_FD, ROOT};
+use crate::system_call::{close_on_exec_from, place_descriptor};
+
+/// The user and group `nobody` of the host.
+pub(crate) const NOBODY: u32 = 65_534;
+
+/// Who the program is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Identity {
+    /// A user of a new user namespace, whose administrator it is.
+    Mapped {
+        /// Its user and group inside.
+        id: u32,
+    },
+    /// `nobody` of the host.
+    Nobody {
+        /// It keeps the right to make namespaces for its workers.
+        is_admin: bool,
+    },
+    /// The user that the host is.
+    Unchanged,
+}
+
+/// What the program's process starts with.
+pub(crate) struct FirstProcess<'a> {
+    pub(crate) spec: &'a JailSpec,
+    pub(crate) control: &'a OwnedFd,
+    /// The host's `/proc`, for a program that is in namespaces.
+    pub(crate) proc: Option<&'a OwnedFd>,
+    /// A pipe from which one byte comes when the ids are mapped, and whose other end closes with the launcher.
+    pub(crate) gate: OwnedFd,
+    pub(crate) builds_root: bool,
+    pub(crate) identity: Identity,
+    pub(crate) root: &'a str,
+}
+
+impl FirstProcess<'_> {
+    /// Becomes the program. If that fails, says so on `report`, which else closes when the program is executed.
+    #[expect(clippy::exit, reason = "a forked child must never return into its parent's code")]
+    pub(crate) fn run(self, report: OwnedFd) -> ! {
+        let Err(failure) = self.execute();
+        // A launcher that has gone needs no report.
+        let _ = serde_json::to_writer(io::PipeWriter::from(report), &failure);
+        std::process::exit(1)
+    }
+
+    /// The order matters: each step takes away something that an earlier one needs.
+    fn execute(self) -> Result<std::convert::Infallible, Failure> {
+        self.die_with_launcher()?;
+        let mut byte = [0];
+        if rustix::io::read(&self.gate, &mut byte).during(|| "wait for the launcher".to_owned())? == 0 {
+            return Err(io::Error::from(io::ErrorKind::BrokenPipe)).during(|| "wait for the launcher".to_owned());
+        }
+        if self.builds_root {
+            name_host().and_then(|()| build_root(self.spec)).map_err(Failure::or_refusal)?;
+        }
+        setsid().during(|| "start a session".to_owned())?;
+        if self.spec.layers.rlimits {
+            self.set_limits()?;
+        }
+        self.change_identity()?;
+        set_no_new_privs(true).during(|| "give up new privileges".to_owned())?;
+        // A change of user or capabilities has undone the first time.
+        self.die_with_launcher()?;
+        self.place_descriptors()?;
+        let error = self.program()?.exec();
+        Err(error).during(|| format!("execute `{}`", self.spec.arguments.first().map_or("", String::as_str)))
+    }
+
+    fn die_with_launcher(&self) -> Result<(), Failure> {
+        let step = || "tie the program to its launcher".to_owned();
+        set_parent_process_death_signal(Some(Signal::KILL)).during(step)?;
+        // The launcher may have ended before the line above took effect.
+        let mut gate = [PollFd::new(&self.gate, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        if poll(&mut gate, Some(&now)).during(step)? > 0 {
+            Err(io::Error::from(io::ErrorKind::BrokenPipe)).during(step)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn set_limits(&self) -> Result<(), Failure> {
+        let set = |resource, limit| {
+            setrlimit(
+                resource,
+                Rlimit {
+                    current: Some(limit),
+                    maximum: Some(limit),
+                },
+            )
+            .during(|| format!("set the limit {resource:?}"))
+        };
+        set(Resource::Core, 0)?;
+        // Processes are counted for each user namespace. Without one, the count is that of the whole machine.
+        if let Identity::Mapped { .. } = self.identity {
+            set(Resource::Nproc, self.spec.processes.into())?;
+        }
+        Ok(())
+    }
+
+    fn change_identity(&self) -> Result<(), Failure> {
+        let step = || "change the user".to_owned();
+        let (id, keeps) = match self.identity {
+            Identity::Mapped { id } => (id, CapabilitySet::SYS_ADMIN),
+            Identity::Nobody { is_admin: true } => (NOBODY, CapabilitySet::SYS_ADMIN),
+            Identity::Nobody { is_admin: false } => (NOBODY, CapabilitySet::empty()),
+            Identity::Unchanged => return set_capabilities(None, only(CapabilitySet::empty())).during(step),
+        };
+        set_keep_capabilities(true).during(step)?;
+        let (user, group) = (Uid::from_raw(id), Gid::from_raw(id));
+        set_thread_res_gid(group, group, group).during(step)?;
+        set_thread_res_uid(user, user, user).during(step)?;
+        keep_capabilities(keeps)
+    }
+
+    fn place_descriptors(&self) -> Result<(), Failure> {
+        let step = || "open the program's descriptors".to_owned();
+        let null = openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).during(step)?;
+        place_descriptor(&null, 0).during(step)?;
+        place_descriptor(&null, 1).during(step)?;
+        // It may have one of the numbers that are placed now.
+        drop(null);
+        // All that is inherited closes on exec, then the program's own are put in place. Descriptor 2 is already there.
+        close_on_exec_from(3).during(step)?;
+        place_descriptor(self.control, CONTROL_FD).during(step)?;
+        self.proc.map_or(Ok(()), |proc| place_descriptor(proc, PROC_FD).during(step))
+    }
+
+    fn program(&self) -> Result<std::process::Command, Failure> {
+        let filled = |text: &str| text.replace(ROOT, self.root);
+        let mut arguments = self.spec.arguments.iter().map(|argument| filled(argument));
+        let program = arguments.next().ok_or_else(|| io::Error::other("no program is named"));
+        let mut command = plain_command(
+            program.during(|| "find the program".to_owned())?,
+            Path::new(&filled(&self.spec.directory)),
+        );
+        command
+            .args(arguments)
+            .envs(self.spec.environment.iter().map(|(name, value)| (name, filled(value))));
+        Ok(command)
+    }
+}
+
+/// Gives the jail a host name of its own.
+pub(crate) fn name_host() -> Result<(), Failure> {
+    rustix::system::sethostname(b"mce").during(|| "set the host name".to_owned())
+}
+
+/// Drops all capabilities but `keeps`, from every set; those that are kept survive the exec.
+fn keep_capabilities(keeps: CapabilitySet) -> Result<(), Failure> {
+    let step = || "drop capabilities".to_owned();
+    // The bounding set comes first: to change it is itself a capability.
+    for bit in 0..u64::BITS {
+        let capability = CapabilitySet::from_bits_retain(1 << bit);
+        if keeps.contains(capability) {
+            continue;
+        }
+        match remove_capability_from_bounding_set(capability) {
+            // The kernel knows no further one.
+            Err(rustix::io::Errno::INVAL) => break,
+            other => other.during(step)?,
+        }
+    }
+    set_capabilities(None, only(keeps)).during(step)?;
+    clear_ambient_capability_set().during(step)?;
+    for capability in keeps.iter() {
+        configure_capability_in_ambient_set(capability, true).during(step)?;
+    }
+    Ok(())
+}
+
+fn only(capabilities: CapabilitySet) -> CapabilitySets {
+    CapabilitySets {
+        effective: capabilities,
+        permitted: capabilities,
+        inheritable: capabilities,
+    }
+}
