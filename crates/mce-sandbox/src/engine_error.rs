@@ -1,7 +1,5 @@
 //! Faults of an engine itself: no interpreter, no jail, a fork server that ended.
 
-use std::path::PathBuf;
-
 /// Why an engine cannot run programs.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EngineError {
@@ -18,6 +16,8 @@ pub enum EngineError {
     Jail {
         /// What failed.
         reason: String,
+        /// What to do about it; empty if nothing more is known than `mce doctor` says.
+        advice: String,
     },
     /// A fork server ended or answered wrongly.
     #[error("the fork server ended: {reason}")]
@@ -25,13 +25,11 @@ pub enum EngineError {
         /// What it said last, or how it ended.
         reason: String,
     },
-    /// A file that the guest needs could not be written.
-    #[error("failed to write `{path}`: {reason}")]
-    Guest {
-        /// The file.
-        path: PathBuf,
-        /// What failed.
-        reason: String,
+    /// The options name a layer that does not exist.
+    #[error("there is no layer with one of the names `{names}`")]
+    Layer {
+        /// As configured.
+        names: String,
     },
     /// No engine of this language is built in.
     #[error("there is no engine for `{language}`")]
@@ -46,12 +44,13 @@ pub enum EngineError {
 
 impl EngineError {
     /// What to do about it.
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Interpreter { .. } => Some("install Python 3.10 or newer, or set `MCE_PYTHON` to its path"),
+            Self::Jail { advice, .. } if !advice.is_empty() => Some(advice),
             Self::Jail { .. } => Some("`mce doctor` shows which layers of the jail this machine offers"),
             Self::ForkServer { .. } => Some("run it again; the fork server is replaced"),
-            Self::Guest { .. } => Some("check that the folder for temporary files can be written"),
+            Self::Layer { .. } => Some("the layers are `namespaces`, `landlock`, `seccomp` and `rlimits`"),
             Self::Language { .. } => Some("use `python`"),
             Self::Stopped => None,
         }

@@ -2,14 +2,14 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// A request that a worker makes. Everything in it was written by hostile code and is bounded only in size.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Debug)]
 pub enum HostCall {
     /// Call a function.
     Call {
@@ -122,4 +122,10 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait HostCalls: Send + Sync {
     /// Carries out one host call.
     fn call(&self, call: HostCall) -> BoxFuture<'_, Result<HostValue, CallFailure>>;
+
+    /// Time that calls of this run have waited for a person so far. It is not the program's: its wall-clock limit grows
+    /// by it.
+    fn waited(&self) -> Duration {
+        Duration::ZERO
+    }
 }

@@ -1,10 +1,18 @@
 //! Engines, worker pool and frames. Knows nothing of catalog, network and credentials; see [`HostCalls`].
 
 mod engine_error;
+mod fork_server;
+pub mod frames;
 mod host_calls;
 mod options;
+mod places;
+mod pool;
 mod program;
+mod python;
+mod run;
+mod run_end;
 mod sandbox;
+mod worker;
 
 pub use engine_error::EngineError;
 pub use host_calls::{BoxFuture, CallFailure, Description, FunctionStub, HostCall, HostCalls, HostValue, Naming, ParameterStub};

@@ -1,7 +1,12 @@
 //! How a sandbox is made: limits, pool, interpreter, layers. All values are meant values; nothing is read here.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use mce_jail::{Layers, WorkerLimits};
+
+use crate::EngineError;
 
 /// Limits of one run. A run that exceeds one ends with an error that names it; the next run works.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,4 +81,47 @@ pub struct SandboxOptions {
     pub without_layers: Vec<String>,
     /// Errors carry the program's traceback.
     pub has_tracebacks: bool,
+}
+
+impl SandboxOptions {
+    /// The layers that remain.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Layer`] if one is named that does not exist.
+    pub(crate) fn layers(&self) -> Result<Layers, EngineError> {
+        Layers::without(self.without_layers.iter().map(String::as_str)).ok_or_else(|| EngineError::Layer {
+            names: self.without_layers.join(", "),
+        })
+    }
+
+    /// Processes and threads of all workers of a fork server together, and of itself.
+    pub(crate) fn jail_processes(&self) -> u32 {
+        let workers = u32::try_from(self.concurrent_runs.saturating_add(self.pool_size)).unwrap_or(u32::MAX);
+        self.limits.processes.saturating_mul(workers).saturating_add(16)
+    }
+
+    pub(crate) fn jail_launcher(&self) -> mce_jail::Launcher {
+        mce_jail::Launcher {
+            program: self.launcher.program.clone(),
+            arguments: self.launcher.arguments.iter().map(OsString::from).collect(),
+        }
+    }
+}
+
+/// What the kernel holds for one worker.
+pub(crate) fn worker_limits(limits: &Limits) -> WorkerLimits {
+    // The host's clock ends a run; this ends what burns several processors at once, or runs on without a host.
+    let cpu_seconds = u32::try_from(limits.wall.as_secs())
+        .unwrap_or(u32::MAX)
+        .saturating_add(1)
+        .saturating_mul(2);
+    WorkerLimits {
+        memory_mib: limits.memory_mib,
+        cpu_seconds,
+        threads: limits.processes,
+        open_files: limits.open_files,
+        tmp_mib: limits.tmp_mib,
+        ..WorkerLimits::default()
+    }
 }

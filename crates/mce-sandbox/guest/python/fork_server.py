@@ -1,10 +1,11 @@
 """The fork server: imports once, then forks a sealed worker for each run. It reads only what the host writes.
 
-On the control socket the host first sends a length (u64) and the configuration as JSON, then a record (u64 id) with one
-descriptor for each worker that it wants. Answers are records of 16 bytes: kind, id, status. `F` brings the worker's pid
-descriptor, `X` says how a worker ended (a wait status), `R` that the server is ready.
+On the control socket the host sends the configuration and, after the answer `R`, the seal plan, each as a length (u64) and
+JSON; then one id (u64) with one descriptor for each worker that it wants. Answers are records of 16 bytes: kind, status,
+id. `F` brings the worker's pid descriptor, `E` says why there is none, `X` how a worker ended (a wait status).
 """
 
+import errno
 import gc
 import json
 import os
@@ -28,8 +29,7 @@ tempfile textwrap threading time traceback types typing unicodedata urllib.parse
 def main():
     """Serves until the host closes the control socket."""
     control = socket.socket(fileno=CONTROL)
-    (size,) = struct.unpack("<Q", _exactly(control, 8))
-    configuration = json.loads(_exactly(control, size))
+    configuration = json.loads(_message(control))
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     sys.path.extend(configuration["libraries"])
     for name in COMMON + configuration["preload"]:
@@ -39,12 +39,13 @@ def main():
             continue
     from mce_guest import seal, worker
 
-    plan = seal.Plan(json.dumps(configuration["plan"]))
+    control.sendall(RECORD.pack(ord("R"), 0, 0))
+    # The memory limit in the plan starts from what is imported by now.
+    plan = seal.Plan(_message(control))
     # The collector of a worker must not touch what is shared.
     gc.collect()
     gc.disable()
     gc.freeze()
-    control.sendall(RECORD.pack(ord("R"), 0, 0))
     workers = {}
     poll = select.poll()
     poll.register(CONTROL, select.POLLIN)
@@ -52,24 +53,40 @@ def main():
         for fd, _ in poll.poll():
             if fd != CONTROL:
                 _report_end(control, poll, workers, fd)
-            elif not _fork(control, poll, workers, plan, worker):
+            elif not _fork(control, poll, workers, seal, plan, worker):
                 return
 
 
-def _fork(control, poll, workers, plan, worker):
+def _fork(control, poll, workers, seal, plan, worker):
     data, descriptors, _, _ = socket.recv_fds(control, 8, 1)
     if not data or not descriptors:
         return False
     (number,) = struct.unpack("<Q", data)
-    pid = plan.fork(descriptors[0])
-    if pid == 0:
-        worker.serve(descriptors[0])
+    pid = _fork_sealed(seal, plan, descriptors[0], worker)
     os.close(descriptors[0])
+    if pid < 0:
+        control.sendall(RECORD.pack(ord("E"), -pid, number))
+        return True
     pidfd = os.pidfd_open(pid)
     workers[pidfd] = (number, pid)
     poll.register(pidfd, select.POLLIN)
     socket.send_fds(control, [RECORD.pack(ord("F"), 0, number)], [pidfd])
     return True
+
+
+def _fork_sealed(seal, plan, frames, worker):
+    """The worker's process id, or the negative number of the system's error. Does not return in the worker."""
+    try:
+        pid = plan.fork(frames)
+    except seal.SealError as error:
+        # This is the worker. It could not be locked in, so it must not live.
+        os.write(2, f"{error}\n".encode())
+        os._exit(71)
+    except OSError as error:
+        return -(error.errno or errno.EAGAIN)
+    if pid == 0:
+        worker.serve(CONTROL)
+    return pid
 
 
 def _report_end(control, poll, workers, pidfd):
@@ -78,6 +95,11 @@ def _report_end(control, poll, workers, pidfd):
     os.close(pidfd)
     _, status = os.waitpid(pid, 0)
     control.sendall(RECORD.pack(ord("X"), status, number))
+
+
+def _message(control):
+    (size,) = struct.unpack("<Q", _exactly(control, 8))
+    return _exactly(control, size)
 
 
 def _exactly(control, size):

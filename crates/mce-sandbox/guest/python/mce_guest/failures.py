@@ -6,9 +6,13 @@ import errno
 import sys
 import traceback
 
+from .values import ValueProblem
+
 FILE = "<program>"
 MESSAGE_CHARS = 2000
-HINT_NAMES = 12
+
+# Set by the worker: gives the names of all servers, for hints.
+server_names = list
 
 
 class CallError(Exception):
@@ -122,6 +126,8 @@ def describe(error, lines, has_traceback):
         return _object("argument", str(error), error.line, lines, error.hint, function=error.function)
     if isinstance(error, SyntaxError) and error.filename == FILE and _line_of(error) is None:
         return _object("syntax", f"{type(error).__name__}: {_text(error.msg)}", error.lineno, lines, _syntax_hint(error))
+    if isinstance(error, ValueProblem):
+        return _object("exception", str(error), None, lines, error.hint)
     line = _line_of(error)
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:
         error = MemoryError()
@@ -212,19 +218,24 @@ def _hint_of(error):
         if type(error.obj) is dict and error.name in error.obj:
             return f"answers are plain data: write `[{error.name!r}]`"
         return did_you_mean(error.name, dir(error.obj)) or _await_hint(error)
-    if isinstance(error, KeyError):
-        return None
     if isinstance(error, TypeError):
         return _await_hint(error)
     if isinstance(error, RecursionError):
         return "use a loop, or check the case that ends the recursion"
     if isinstance(error, ModuleNotFoundError):
-        return "only the standard library, the libraries of `list_servers` and `<server>.functions` can be imported"
+        return _import_hint(error)
     if isinstance(error, PermissionError):
         return "programs run without network, processes and host files; write to `/tmp` only"
     if isinstance(error, (ConnectionError, OSError)) and error.errno in (errno.ENETUNREACH, errno.EAFNOSUPPORT, errno.ECONNREFUSED):
         return "programs have no network; call a function of a server instead"
     return None
+
+
+def _import_hint(error):
+    servers = server_names()
+    close = did_you_mean(str(error.name).partition(".")[0], servers)
+    listed = ", ".join(f"`{name}`" for name in servers[:20]) + (", ..." if len(servers) > 20 else "")
+    return close or f"import from the standard library, installed libraries, or `<server>.functions` of: {listed or 'no server'}"
 
 
 def _await_hint(error):

@@ -39,6 +39,10 @@ class Host:
 
     async def search_async(self, query, server, limit):
         """Functions that match."""
+        if not isinstance(query, str) or not (server is None or isinstance(server, str)):
+            raise ArgumentError("the words of a search and the name of a server are texts")
+        if not (limit is None or type(limit) is int and 0 < limit < 1 << 31):
+            raise ArgumentError("the limit of a search is a whole number from 1")
         fields = b'"op":"search","query":%s,"server":%s,"limit":%s' % (_json(query), _json(server), _json(limit))
         answer = await self._channel.request_async(lambda number: b'{"id":%d,%s}' % (number, fields), asyncio.get_running_loop())
         return _result(answer)

@@ -49,6 +49,7 @@ def _prepare(channel):
     servers = Servers(host)
     servers.install()
     mce._host = host
+    failures.server_names = host.servers
     builtins.exit = builtins.quit = sys.exit
     program.allow_nested_asyncio_run()
     provided = {name: getattr(mce, name) for name in mce.__all__ if name not in ("acall_function", "call_function", "parallel")}

@@ -1,0 +1,169 @@
+//! How a run ends, in words for the model: each limit names itself, and a crash says what crashed.
+
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use crate::frames::FrameProblem;
+use crate::worker::Ending;
+use crate::{Content, EngineError, ErrorKind, ProgramError};
+
+/// The exit status by which a guest says that it could not report.
+const GUEST_FAILED: i32 = 70;
+
+/// The first thing that ended a run.
+pub(crate) enum RunEnd {
+    /// The program has a value.
+    Value { value: Box<RawValue>, contents: Vec<Content> },
+    /// The guest reported an error.
+    Error(Box<ProgramError>),
+    /// The worker closed its socket, perhaps in the middle of a frame.
+    Closed { in_frame: bool },
+    /// The wall-clock limit.
+    Timeout,
+    /// The output limit, by prints or by the value.
+    Output,
+    /// Far too many host calls.
+    Calls,
+    /// The worker sent what no guest sends.
+    Protocol(FrameProblem),
+}
+
+/// The wall-clock limit was reached.
+pub(crate) fn timeout(wall: Duration) -> ProgramError {
+    let hint = "do less in one run, or call functions at the same time (`<server>.aio`, `parallel`)";
+    error(
+        ErrorKind::Timeout,
+        format!("the program ran longer than its limit of {} s", wall.as_secs_f64()),
+    )
+    .with_hint(hint)
+}
+
+/// Too much output.
+pub(crate) fn output(output_bytes: usize) -> ProgramError {
+    let hint = "print and return less: a summary, or only the fields that are needed";
+    error(
+        ErrorKind::Output,
+        format!("the program's output is larger than its limit of {output_bytes} bytes"),
+    )
+    .with_hint(hint)
+}
+
+/// Too many host calls.
+pub(crate) fn calls(host_calls: u32) -> ProgramError {
+    let plural = if host_calls == 1 { "call" } else { "calls" };
+    error(
+        ErrorKind::Policy,
+        format!("the program has made the {host_calls} {plural} that one run may make"),
+    )
+}
+
+/// A frame that no guest sends: the program wrote to the frame socket itself.
+pub(crate) fn protocol(problem: &FrameProblem) -> ProgramError {
+    error(
+        ErrorKind::Internal,
+        format!("the program broke the connection to its host: {problem}"),
+    )
+    .with_hint("a program must leave the descriptors that it did not open alone")
+}
+
+/// The worker ended without a result.
+pub(crate) fn closed(ending: Ending, in_frame: bool) -> ProgramError {
+    let when = if in_frame {
+        "in the middle of a message"
+    } else {
+        "before it had a result"
+    };
+    match ending {
+        Ending::Exited(GUEST_FAILED) => error(ErrorKind::Exception, format!("the program's process failed {when}")),
+        Ending::Exited(status) => error(
+            ErrorKind::Exception,
+            format!("the program ended its process with status {status} {when}"),
+        )
+        .with_hint("end with a value in `result` instead"),
+        Ending::Killed => error(
+            ErrorKind::Exception,
+            format!("the program closed the connection to its host {when}"),
+        ),
+        Ending::ServerGone => error(ErrorKind::Internal, "the fork server ended while the program ran".to_owned())
+            .with_hint("run it again; the fork server is replaced"),
+        Ending::Signalled(signal) => signalled(signal),
+    }
+}
+
+/// A fault of the engine.
+pub(crate) fn engine(fault: &EngineError) -> ProgramError {
+    let error = error(ErrorKind::Internal, fault.to_string());
+    match fault.hint() {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+/// An error without a position.
+pub(crate) fn error(kind: ErrorKind, message: String) -> ProgramError {
+    ProgramError {
+        kind,
+        message,
+        line: None,
+        source: None,
+        hint: None,
+        status: None,
+        body: None,
+        function: None,
+        traceback: None,
+    }
+}
+
+impl ProgramError {
+    /// The same with advice.
+    pub(crate) fn with_hint(self, hint: &str) -> Self {
+        Self {
+            hint: Some(hint.to_owned()),
+            ..self
+        }
+    }
+}
+
+fn signalled(signal: i32) -> ProgramError {
+    let (kind, message, hint) = match signal {
+        // Only the system sends it, for memory.
+        9 => (
+            ErrorKind::Memory,
+            "the program was killed because it needs more memory than its limit allows",
+            "keep less at once",
+        ),
+        24 => (
+            ErrorKind::Timeout,
+            "the program used more processor time than its limit allows",
+            "do less in one run",
+        ),
+        25 => (
+            ErrorKind::Exception,
+            "the program wrote a file larger than the limit of /tmp allows",
+            "write less",
+        ),
+        31 => (
+            ErrorKind::Policy,
+            "the program made a system call that is not allowed",
+            "use functions of servers instead",
+        ),
+        _ => {
+            let message = format!("the program crashed its interpreter ({})", name_of(signal));
+            return error(ErrorKind::Exception, message).with_hint("look for endless recursion and for calls into native code");
+        }
+    };
+    error(kind, message.to_owned()).with_hint(hint)
+}
+
+fn name_of(signal: i32) -> String {
+    match signal {
+        4 => "SIGILL".to_owned(),
+        6 => "SIGABRT".to_owned(),
+        7 => "SIGBUS".to_owned(),
+        8 => "SIGFPE".to_owned(),
+        11 => "SIGSEGV".to_owned(),
+        15 => "SIGTERM".to_owned(),
+        _ => format!("signal {signal}"),
+    }
+}

@@ -1,0 +1,153 @@
+//! A sandbox with the machine's Python and a host that plays a small API.
+#![expect(dead_code, reason = "each test file uses its own part")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mce_sandbox::{
+    BoxFuture, CallFailure, Description, FunctionStub, HostCall, HostCalls, HostValue, Language, Launcher, Limits, Outcome, ParameterStub,
+    Program, Sandbox, SandboxOptions,
+};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::Barrier;
+
+/// Options with the machine's own interpreter and the default limits.
+pub(crate) fn options() -> SandboxOptions {
+    SandboxOptions {
+        limits: Limits::default(),
+        is_warm: true,
+        pool_size: 2,
+        concurrent_runs: 8,
+        queued_runs: 64,
+        python: "python3".to_owned(),
+        python_libraries: Vec::new(),
+        environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
+        launcher: Launcher { program: PathBuf::from(env!("CARGO_BIN_EXE_mce-sandbox-launch")), arguments: Vec::new() },
+        without_layers: Vec::new(),
+        has_tracebacks: false,
+    }
+}
+
+/// Limits of the red-team set-up.
+pub(crate) fn tight() -> Limits {
+    Limits { wall: Duration::from_secs(5), ..Limits::default() }
+}
+
+pub(crate) fn program(source: &str) -> Program {
+    Program { language: Language::Python, source: source.to_owned(), params: serde_json::Map::new() }
+}
+
+pub(crate) async fn run(sandbox: &Sandbox, source: &str) -> Outcome {
+    sandbox.run(program(source), Arc::new(Api::default())).await
+}
+
+/// The outcome as one JSON value, to be compared.
+pub(crate) fn seen(outcome: &Outcome) -> Value {
+    match &outcome.result {
+        Ok(value) => json!({ "value": serde_json::from_str::<Value>(value.get()).unwrap() }),
+        Err(error) => json!({ "error": error }),
+    }
+}
+
+/// The servers `demo` and `locked`, without a network.
+pub(crate) struct Api {
+    /// Calls of functions so far.
+    pub(crate) calls: AtomicUsize,
+    /// Calls that must be under way together before any of `meet` is answered.
+    pub(crate) meeting: Barrier,
+    /// Calls whose future was dropped before it was done.
+    pub(crate) dropped: Arc<AtomicUsize>,
+}
+
+impl Default for Api {
+    fn default() -> Self {
+        Self { calls: AtomicUsize::new(0), meeting: Barrier::new(10), dropped: Arc::default() }
+    }
+}
+
+struct CountDrop(Arc<AtomicUsize>);
+
+impl Drop for CountDrop {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl HostCalls for Api {
+    fn call(&self, call: HostCall) -> BoxFuture<'_, Result<HostValue, CallFailure>> {
+        Box::pin(async move {
+            match call {
+                HostCall::Servers {} => raw(&json!(["demo", "locked"])),
+                HostCall::Search { query, limit, .. } => raw(&json!([{ "name": "get_item", "query": query, "limit": limit }])),
+                HostCall::Describe { server, names } => describe(&server, &names),
+                HostCall::Call { function, arguments, .. } => self.answer(&function, &arguments).await,
+            }
+        })
+    }
+}
+
+impl Api {
+    async fn answer(&self, function: &str, arguments: &RawValue) -> Result<HostValue, CallFailure> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let name = function.strip_prefix("mcp__").map(|name| name.replace("__", ".")).unwrap_or_else(|| function.to_owned());
+        let given: Value = serde_json::from_str(arguments.get()).map_err(|error| failure("argument", &error.to_string()))?;
+        match (name.as_str(), given["id"].as_str().unwrap_or_default()) {
+            ("demo.get_item", "fail") => Err(CallFailure {
+                function: Some("demo.get_item".to_owned()),
+                status: Some(404),
+                body: Some(json!({ "detail": "no such item" })),
+                ..failure("api", "`demo.get_item` answered with status 404")
+            }),
+            ("demo.get_item", "slow") => {
+                let _count = CountDrop(Arc::clone(&self.dropped));
+                std::future::pending().await
+            }
+            ("demo.get_item", "meet") => {
+                self.meeting.wait().await;
+                raw(&json!("met"))
+            }
+            ("demo.get_item", "bytes") => Ok(HostValue::Bytes(vec![0, 255, 7])),
+            ("demo.get_item", "huge") => raw(&json!("x".repeat(6 << 20))),
+            // The argument comes back as it was written.
+            ("demo.get_item" | "demo.create_item" | "locked.get_thing", _) => {
+                Ok(HostValue::Json(RawValue::from_string(format!("{{\"echo\":{}}}", arguments.get())).unwrap()))
+            }
+            _ => Err(failure("argument", "there is no such function")),
+        }
+    }
+}
+
+fn describe(server: &str, names: &[String]) -> Result<HostValue, CallFailure> {
+    let all = match server {
+        "demo" => vec![
+            stub("get_item", "demo.get_item", &[("id", true, None)]),
+            stub("create_item", "demo.create_item", &[("kind", false, Some(vec![json!("small"), json!("large")])), ("body", true, None)]),
+        ],
+        "locked" => vec![stub("get_thing", "locked.get_thing", &[("id", true, None)])],
+        _ => return Err(failure("argument", "there is no such server")),
+    };
+    let known = |name: &String| all.iter().find(|stub| stub.name == *name);
+    let functions = if names.is_empty() { all.clone() } else { names.iter().filter_map(known).cloned().collect() };
+    let hint = |name: &String| (name.clone(), if name.starts_with("get") { format!("did you mean `{}`?", all[0].name) } else { String::new() });
+    let unknown = names.iter().filter(|name| known(name).is_none()).map(hint).collect();
+    raw(&serde_json::to_value(Description { functions, unknown }).unwrap())
+}
+
+fn stub(name: &str, function: &str, parameters: &[(&str, bool, Option<Vec<Value>>)]) -> FunctionStub {
+    let parameters = parameters
+        .iter()
+        .map(|(name, required, literals)| ParameterStub { name: (*name).to_owned(), required: *required, literals: literals.clone() })
+        .collect();
+    FunctionStub { name: name.to_owned(), function: function.to_owned(), parameters, signature: format!("{name}(...) -> dict") }
+}
+
+fn raw(value: &Value) -> Result<HostValue, CallFailure> {
+    Ok(HostValue::Json(RawValue::from_string(value.to_string()).unwrap()))
+}
+
+pub(crate) fn failure(kind: &'static str, message: &str) -> CallFailure {
+    CallFailure { kind, message: message.to_owned(), function: None, status: None, body: None, hint: None }
+}
