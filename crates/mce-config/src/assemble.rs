@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use crate::field::Field;
 use crate::reader::{found, one_of};
 use crate::setting_fields::SettingFields;
-use crate::{
-    ConfigError, DockerSettings, EnhanceSettings, LimitSettings, RecipeSettings, SandboxSettings, ServeSettings, ServerSettings, Settings,
-};
+use crate::{ConfigError, DockerSettings, EnhanceSettings, LimitSettings, RecipeSettings, SandboxSettings, ServeSettings, Settings};
 
 /// The first is the default.
 const SURFACES: [&str; 5] = ["code", "code-executor", "direct", "search", "auto"];
@@ -30,17 +28,16 @@ pub(crate) struct Known {
     pub(crate) base_dir: PathBuf,
     pub(crate) config_file: Option<PathBuf>,
     pub(crate) default_data_dir: PathBuf,
-    pub(crate) servers: Vec<ServerSettings>,
 }
 
-/// Reads all settings.
+/// Reads all settings; `servers` is still empty.
 pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Result<Settings, ConfigError> {
     warn_of_no_effect(fields);
     let settings = Settings {
         data_dir: data_dir(fields, known.default_data_dir)?,
         base_dir: known.base_dir,
         config_file: known.config_file,
-        servers: known.servers,
+        servers: Vec::new(),
         limits: limits(fields)?,
         sandbox: sandbox(fields)?,
         recipes: recipes(fields)?,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::yaml::{Entry, Kind, Node};
-use crate::{ConfigError, Place, Source};
+use crate::{ConfigError, Place};
 
 /// A value, where it stands, and the directory that relative paths in it are relative to.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ impl Field {
         };
         let child = |entry: Entry| {
             let field = Self {
-                place: child_place(&self.place, &entry.key, entry.line),
+                place: self.place.child(&entry.key, entry.line),
                 directory: self.directory.clone(),
                 node: entry.value,
             };
@@ -53,7 +53,7 @@ impl Field {
             return Err(self.unexpected(expected));
         };
         let item = |(index, node): (usize, Node)| Self {
-            place: child_place(&self.place, &index.to_string(), node.line),
+            place: self.place.child(&index.to_string(), node.line),
             directory: self.directory.clone(),
             node,
         };
@@ -83,23 +83,5 @@ impl Field {
             Kind::List(_) => "a list",
             Kind::Map(_) => "a mapping",
         }
-    }
-}
-
-fn child_place(parent: &Place, key: &str, line: u64) -> Place {
-    let source = match &parent.source {
-        Source::File { file, key: parent } => Source::File {
-            file: file.clone(),
-            key: if parent.is_empty() {
-                key.to_owned()
-            } else {
-                format!("{parent}.{key}")
-            },
-        },
-        other @ (Source::Default | Source::Argument { .. } | Source::Environment { .. } | Source::DotEnv { .. }) => other.clone(),
-    };
-    Place {
-        source,
-        line: (line > 0).then_some(line),
     }
 }

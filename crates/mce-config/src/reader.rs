@@ -19,11 +19,19 @@ const MAX_FOUND_CHARS: usize = 80;
 pub(crate) struct Reader<'a> {
     pub(crate) variables: &'a Variables<'a>,
     pub(crate) home: Option<&'a Path>,
+    /// Older configurations of this product wrote paths relative to the directory it ran in.
+    pub(crate) legacy: Option<LegacyPaths>,
     pub(crate) report: Report,
     /// `${VAR}`s that nothing defines, with where they stand, since this was last emptied.
     pub(crate) missing: Vec<(Place, String)>,
     /// Every variable that stood in a `${VAR}`.
     pub(crate) referenced: BTreeSet<String>,
+}
+
+/// Directories in which a relative path of one file is also looked for.
+pub(crate) struct LegacyPaths {
+    pub(crate) file: PathBuf,
+    pub(crate) directories: Vec<PathBuf>,
 }
 
 impl Reader<'_> {
@@ -142,12 +150,41 @@ impl Reader<'_> {
             None if !text.missing.is_empty() => Location::File(resolve_path(&text.value, base)),
             None => return Err(field.refuse(expected, found_url(&text.shown))),
         };
+        let location = match location {
+            Location::File(path) => Location::File(self.legacy_path(field, &text.value, path)),
+            Location::Url(_) => location,
+        };
         let shown = match (&location, text.variables.is_empty()) {
             (Location::File(path), true) => path.display().to_string(),
             (Location::File(_) | Location::Url(_), _) => mask_url(&text.shown),
         };
         self.show(key, shown, field.place.source.clone());
         Ok(location)
+    }
+
+    /// Where the file really is, if it is not at `path`.
+    fn legacy_path(&mut self, field: &Field, text: &str, path: PathBuf) -> PathBuf {
+        let directories = match (&self.legacy, &field.place.source) {
+            (Some(legacy), Source::File { file, .. }) if legacy.file == *file && !path.exists() => legacy.directories.as_slice(),
+            (Some(_) | None, _) => return path,
+        };
+        let candidates = directories.iter().map(|directory| {
+            let base = Base {
+                directory,
+                home: self.home,
+            };
+            resolve_path(text, base)
+        });
+        let Some(found) = candidates.into_iter().find(|candidate| candidate.is_file()) else {
+            return path;
+        };
+        let hint = "write it relative to the file it stands in".to_owned();
+        self.warn(
+            field.place.clone(),
+            "the file was found relative to another directory".to_owned(),
+            Some(hint),
+        );
+        found
     }
 
     /// A path, made absolute.

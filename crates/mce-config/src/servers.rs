@@ -6,7 +6,7 @@ use crate::field::Field;
 use crate::reader::Reader;
 use crate::server::ServerEntry;
 use crate::yaml::Kind;
-use crate::{ConfigError, normalise_server_name};
+use crate::{ConfigError, Place, normalise_server_name};
 
 /// The servers of one file: a mapping of names, or a list whose items have `name`.
 pub(crate) fn collect_servers(servers: Option<Field>) -> Result<Vec<ServerEntry>, ConfigError> {
@@ -15,11 +15,11 @@ pub(crate) fn collect_servers(servers: Option<Field>) -> Result<Vec<ServerEntry>
         return Ok(Vec::new());
     };
     let titled = match &servers.node.kind {
-        Kind::List(_) => servers
-            .into_items(expected)?
-            .into_iter()
-            .map(named_item)
-            .collect::<Result<Vec<_>, _>>()?,
+        Kind::List(_) => {
+            let place = servers.place.clone();
+            let items = servers.into_items(expected)?.into_iter();
+            items.map(|item| named_item(&place, item)).collect::<Result<_, _>>()?
+        }
         Kind::Null | Kind::Scalar(_) | Kind::Map(_) => servers.into_entries(expected)?,
     };
     let mut entries: Vec<ServerEntry> = Vec::new();
@@ -38,8 +38,8 @@ pub(crate) fn collect_servers(servers: Option<Field>) -> Result<Vec<ServerEntry>
     Ok(entries)
 }
 
-/// An item of a list, by its `name`.
-fn named_item(field: Field) -> Result<(String, Field), ConfigError> {
+/// An item of a list, by its `name`, which is its key from here on.
+fn named_item(list: &Place, field: Field) -> Result<(String, Field), ConfigError> {
     let mut named = field;
     let name = match &mut named.node.kind {
         Kind::Map(entries) => {
@@ -49,7 +49,10 @@ fn named_item(field: Field) -> Result<(String, Field), ConfigError> {
         Kind::Null | Kind::Scalar(_) | Kind::List(_) => return Err(named.unexpected("a mapping with `name`")),
     };
     match name.map(|node| node.kind) {
-        Some(Kind::Scalar(name)) => Ok((name, named)),
+        Some(Kind::Scalar(name)) => {
+            named.place = list.child(&name, named.node.line);
+            Ok((name, named))
+        }
         Some(Kind::Null | Kind::List(_) | Kind::Map(_)) | None => Err(ConfigError::MissingKey {
             place: named.place,
             key: "name".to_owned(),

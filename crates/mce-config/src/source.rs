@@ -73,3 +73,24 @@ impl fmt::Display for Place {
         }
     }
 }
+
+impl Place {
+    /// The place of a key or an index below this one; that of a variable stays the variable. Line 0 is none.
+    pub(crate) fn child(&self, key: &str, line: u64) -> Self {
+        let source = match &self.source {
+            Source::File { file, key: parent } => Source::File {
+                file: file.clone(),
+                key: if parent.is_empty() {
+                    key.to_owned()
+                } else {
+                    format!("{parent}.{key}")
+                },
+            },
+            other @ (Source::Default | Source::Argument { .. } | Source::Environment { .. } | Source::DotEnv { .. }) => other.clone(),
+        };
+        Self {
+            source,
+            line: (line > 0).then_some(line),
+        }
+    }
+}

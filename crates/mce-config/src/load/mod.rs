@@ -9,8 +9,8 @@ use crate::env::Environment;
 use crate::field::Field;
 use crate::file::{read_config, read_dotenv};
 use crate::location::{Base, resolve_path};
-use crate::reader::Reader;
-use crate::server::read_server;
+use crate::reader::{LegacyPaths, Reader};
+use crate::server::{ServerEntry, read_server};
 use crate::servers::{collect_servers, merge_servers};
 use crate::setting_fields::{SETTING_KEYS, SettingFields};
 use crate::unknown::{warn_of_unknown_keys, warn_of_unknown_variables};
@@ -73,6 +73,7 @@ pub fn load(options: &LoadOptions) -> Result<(Settings, Report), ConfigError> {
     let mut reader = Reader {
         variables: &variables,
         home: home.as_deref(),
+        legacy: None,
         report: Report::default(),
         missing: Vec::new(),
         referenced: BTreeSet::new(),
@@ -100,25 +101,31 @@ fn read_all(places: &Places<'_>, config: Option<Config>, reader: &mut Reader<'_>
         file,
     };
     let swaggers = places.swaggers(&mut fields, &base_dir)?;
-    let mut other_servers = None;
-    if let Some(swaggers) = &swaggers {
-        let mut entries: BTreeMap<String, Field> = read_config(swaggers)?.into_iter().collect();
-        other_servers = entries.remove("servers");
-        warn_of_unknown_keys(fields.reader, &entries, &["servers"]);
-    }
-    let entries = merge_servers(fields.reader, collect_servers(servers)?, collect_servers(other_servers)?);
+    let others = match &swaggers {
+        Some(swaggers) => read_swaggers(fields.reader, swaggers, working_dir)?,
+        None => Vec::new(),
+    };
+    let servers = merge_servers(fields.reader, collect_servers(servers)?, others).into_iter();
     let known = Known {
         default_data_dir: places.data_dir(config.as_ref(), swaggers.is_some()),
         base_dir,
         config_file: config.map(|config| config.file),
-        servers: Vec::new(),
     };
     let mut settings = assemble(&mut fields, known)?;
-    settings.servers = entries
-        .into_iter()
-        .map(|entry| read_server(fields.reader, entry))
-        .collect::<Result<_, _>>()?;
+    settings.servers = servers.map(|entry| read_server(fields.reader, entry)).collect::<Result<_, _>>()?;
     Ok(settings)
+}
+
+fn read_swaggers(reader: &mut Reader<'_>, file: &Path, working_dir: &Path) -> Result<Vec<ServerEntry>, ConfigError> {
+    let mut entries: BTreeMap<String, Field> = read_config(file)?.into_iter().collect();
+    let servers = collect_servers(entries.remove("servers"))?;
+    warn_of_unknown_keys(reader, &entries, &["servers"]);
+    let above = file.parent().and_then(Path::parent);
+    reader.legacy = Some(LegacyPaths {
+        file: file.to_owned(),
+        directories: [Some(working_dir), above].into_iter().flatten().map(Path::to_owned).collect(),
+    });
+    Ok(servers)
 }
 
 /// The `mce.yaml` that is read.

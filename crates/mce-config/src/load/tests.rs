@@ -248,6 +248,24 @@ fn paths_are_relative_to_what_holds_them() {
 }
 
 #[test]
+fn paths_in_a_swaggers_file_may_be_relative_to_the_working_directory() {
+    let swaggers =
+        "servers:\n- {name: a, swagger_url: ./docs/a.yaml}\n- {name: b, swagger_url: ./docs/b.yaml}\n- {name: c, swagger_url: c.yaml}\n";
+    let files = [
+        ("docs/a.yaml", ""),
+        ("docs/b.yaml", ""),
+        ("config/docs/b.yaml", ""),
+        ("config/swaggers.yaml", swaggers),
+    ];
+    let bench = bench(&files, &[]);
+    let origins: Vec<Origin> = bench.load().0.servers.into_iter().map(|server| server.origin).collect();
+    let file = |name: &str| Origin::OpenApi(Location::File(bench.directory.path().join(name)));
+    assert!(origins == [file("docs/a.yaml"), file("config/docs/b.yaml"), file("config/c.yaml")]);
+    let expected = "config/swaggers.yaml:2: servers.a.swagger_url: the file was found relative to another directory; write it relative to the file it stands in";
+    assert_eq!(bench.warnings(), [expected]);
+}
+
+#[test]
 fn data_lies_beside_a_projects_configuration_and_else_in_the_persons_own_directory() {
     for (file, variable, expected) in [
         ("mce.yaml", "", "data"),
@@ -268,7 +286,7 @@ fn both_files_give_servers_and_the_first_wins() {
     let bench = bench(&[("mce.yaml", yaml), ("config/swaggers.yaml", swaggers)], &[]);
     let names: Vec<String> = bench.load().0.servers.into_iter().map(|server| server.name).collect();
     assert_eq!(names, ["b", "a_b", "c"]);
-    let expected = "config/swaggers.yaml:2: servers.0: server `a-b` is ignored, because mce.yaml:3: servers.A b has it too";
+    let expected = "config/swaggers.yaml:2: servers.a-b: server `a-b` is ignored, because mce.yaml:3: servers.A b has it too";
     assert_eq!(bench.warnings(), [expected]);
 }
 
@@ -398,7 +416,7 @@ fn what_nothing_defines_is_kept_with_variable_file_and_key() {
         "HOST_NAME mce.yaml servers.shop.base_url",
         "TOKEN mce.yaml servers.shop.auth.value",
         "RO mce.yaml servers.shop.is_read_only",
-        "DIR config/swaggers.yaml servers.0.swagger_url",
+        "DIR config/swaggers.yaml servers.old.swagger_url",
         "OLD environment MCE_OLD_AUTH",
     ];
     assert_eq!(found, expected);
@@ -440,7 +458,7 @@ fn unknown_names_give_a_warning_with_the_nearest_known_one() {
         "config/swaggers.yaml:2: port: there is no setting `port`",
         "mce.yaml:5: servers.shop.readonly: a server has no key `readonly`",
         "mce.yaml:9: servers.shop.auth.tokn: `jwt` has no key `tokn`; did you mean `token`?",
-        "config/swaggers.yaml:1: servers.0.base_ulr: a server has no key `base_ulr`; did you mean `base_url`?",
+        "config/swaggers.yaml:1: servers.old.base_ulr: a server has no key `base_ulr`; did you mean `base_url`?",
         "environment MCE_CANARY_SECRET: there is no such setting",
         "environment MCE_SHOB_AUTH: there is no such server; the name must be one of `shop`, `old`",
         ".env:MCE_LOG_LEVLE: there is no such setting; did you mean `MCE_LOG_LEVEL`?",
@@ -742,16 +760,14 @@ const WITH_SECRETS: [&str; 6] = [
 ];
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn no_text_makes_loading_panic(yaml in "[a-z:{}\\[\\]\"'$ \n&*!|>#-]{0,60}", dotenv in "\\PC{0,40}", known in 0..4_usize) {
         let yaml = ["", "servers:\n  a: ", "servers:\n  a:\n    openapi: x\n    auth: ", "servers:\n  a:\n    headers: "][known].to_owned() + &yaml;
         let bench = bench(&[("mce.yaml", &yaml), (".env", &dotenv)], &[("MCE_A_AUTH", &dotenv), ("MCE_A_EXTRA_HEADERS", &yaml)]);
         let _ = load(&bench.options);
     }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn no_secret_is_in_anything_that_is_printed(
