@@ -57,10 +57,8 @@ pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Resu
             api_key: fields.secret("llm_api_key")?,
         },
     };
-    match fields.reader.missing.pop() {
-        Some((place, variable)) => Err(ConfigError::UndefinedVariable { place, variable }),
-        None => Ok(settings),
-    }
+    fields.reader.check_resolved()?;
+    Ok(settings)
 }
 
 fn warn_of_no_effect(fields: &mut SettingFields<'_, '_>) {

@@ -1,6 +1,6 @@
 //! Files and environment become [`Settings`]; each value remembers where it came from.
 //!
-//! Reads only the configuration files and, in [`env`], the process environment. Nothing is fetched, started or checked here.
+//! Reads only the configuration files and, in [`mod@env`], the process environment. Nothing is fetched, started or checked here.
 
 mod assemble;
 mod auth;

@@ -61,6 +61,14 @@ impl Reader<'_> {
         Ok(text)
     }
 
+    /// An error if a `${VAR}` that was read so far has no value.
+    pub(crate) fn check_resolved(&mut self) -> Result<(), ConfigError> {
+        match self.missing.drain(..).next() {
+            Some((place, variable)) => Err(ConfigError::UndefinedVariable { place, variable }),
+            None => Ok(()),
+        }
+    }
+
     /// A text that may be printed.
     pub(crate) fn text(&mut self, key: &str, field: &Field) -> Result<String, ConfigError> {
         let text = self.expand(field, "a text")?;

@@ -182,6 +182,7 @@ impl Places<'_> {
     fn swaggers(&self, fields: &mut SettingFields<'_, '_>, base_dir: &Path) -> Result<Option<PathBuf>, ConfigError> {
         let key = "swagger_config_file";
         if let Some(file) = fields.path(key)? {
+            fields.reader.check_resolved()?;
             return Ok(Some(file));
         }
         let found = [&self.options.working_dir, base_dir]

@@ -502,6 +502,11 @@ fn bad_values_name_place_value_and_what_is_allowed() {
         ),
         ("port: ${P}", ("", ""), "mce.yaml:1: port: variable `P` is not defined"),
         (
+            "swagger_config_file: ${P}/x.yaml",
+            ("", ""),
+            "mce.yaml:1: swagger_config_file: variable `P` is not defined",
+        ),
+        (
             "port: [1]",
             ("", ""),
             "mce.yaml:1: port: expected a whole number from 0 to 65535, found a list",
