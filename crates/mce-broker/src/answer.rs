@@ -1,9 +1,34 @@
-//! What an API answered, as the program gets it.
+//! What an API answered, as the program gets it: decided by status and by what the body is, not by what was promised.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use mce_catalog::function::Effect;
+use mce_catalog::function::{Effect, HttpTarget};
+use reqwest::StatusCode;
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use serde_json::Value;
 use serde_json::value::RawValue;
+
+use crate::base_url::BaseUrl;
+use crate::call_error::{CallError, CallErrorKind};
+use crate::http::RawAnswer;
+use crate::json_text::{MAX_DEPTH, is_shallow};
+use crate::redact::Redactor;
+
+/// Bytes of an error's body that are kept.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+/// Characters of an error's body in its message.
+const MAX_ERROR_EXCERPT: usize = 500;
+/// Header fields that tell about pages, limits and places, besides those with `rate-limit`, `page` or `total` in them.
+const TELLING_FIELDS: [&str; 7] = [
+    "content-disposition",
+    "content-type",
+    "etag",
+    "last-modified",
+    "link",
+    "retry-after",
+    "x-request-id",
+];
 
 /// A successful answer. No secret is in it.
 #[derive(Debug)]
@@ -33,4 +58,200 @@ pub enum AnswerValue {
     Bytes(Vec<u8>),
     /// No content: null.
     Empty,
+}
+
+impl AnswerValue {
+    /// Its size in bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Json(text) => text.get().len(),
+            Self::Text(text) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Empty => 0,
+        }
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What an answer is read with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub(crate) target: &'a HttpTarget,
+    pub(crate) redactor: &'a Redactor,
+    pub(crate) base: &'a BaseUrl,
+}
+
+/// The value of a 2xx or 304 answer.
+///
+/// # Errors
+///
+/// `Api` for any other status, `Output` for JSON that cannot be read.
+pub(crate) fn read_value(answer: RawAnswer, reading: Reading<'_>) -> Result<AnswerValue, CallError> {
+    match answer.status {
+        204 | 205 | 304 => Ok(AnswerValue::Empty),
+        200..=299 if reading.target.method == "HEAD" => Ok(AnswerValue::Empty),
+        200..=299 => content(answer, reading),
+        _ => Err(api_error(&answer, reading)),
+    }
+}
+
+/// The header fields that a program may see.
+pub(crate) fn telling_headers(headers: &HeaderMap, reading: Reading<'_>) -> Vec<(String, String)> {
+    let is_telling =
+        |name: &str| TELLING_FIELDS.contains(&name) || ["ratelimit", "rate-limit", "page", "total"].iter().any(|word| name.contains(word));
+    headers
+        .iter()
+        .filter(|(name, _)| is_telling(name.as_str()))
+        .filter_map(|(name, value)| {
+            Some((
+                name.as_str().to_owned(),
+                reading.base.hide_in(&reading.redactor.text(value.to_str().ok()?)),
+            ))
+        })
+        .collect()
+}
+
+/// Kinds of content, by media type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Json,
+    Text,
+    Binary,
+}
+
+fn content(answer: RawAnswer, reading: Reading<'_>) -> Result<AnswerValue, CallError> {
+    let content_type = content_type(&answer.headers);
+    let kind = content_type.as_deref().map(content_kind);
+    let is_blank = answer.body.is_empty();
+    match kind {
+        Some(Content::Binary) if is_blank => Ok(AnswerValue::Bytes(Vec::new())),
+        Some(Content::Text) if is_blank && !promises_json(reading.target) => Ok(AnswerValue::Text(String::new())),
+        _ if is_blank => Ok(AnswerValue::Empty),
+        Some(Content::Json) => json(decoded(&answer.body, content_type.as_deref()), reading),
+        // Servers that promise JSON and label it otherwise, or not at all, are common.
+        _ if may_be_json(content_type.as_deref(), reading.target) && is_json(&answer.body) => json(decoded(&answer.body, None), reading),
+        Some(Content::Text) => Ok(AnswerValue::Text(
+            reading.redactor.text(&decoded(&answer.body, content_type.as_deref())).into_owned(),
+        )),
+        Some(Content::Binary) => Ok(AnswerValue::Bytes(reading.redactor.bytes(answer.body))),
+        None => Ok(match String::from_utf8(answer.body) {
+            Ok(text) => AnswerValue::Text(reading.redactor.text(&text).into_owned()),
+            Err(e) => AnswerValue::Bytes(reading.redactor.bytes(e.into_bytes())),
+        }),
+    }
+}
+
+fn json(text: Cow<'_, str>, reading: Reading<'_>) -> Result<AnswerValue, CallError> {
+    if text.trim().is_empty() {
+        return Ok(AnswerValue::Empty);
+    }
+    if !is_shallow(&text, MAX_DEPTH) {
+        return Err(CallError::new(
+            CallErrorKind::Output,
+            format!("the answer's JSON is nested more than {MAX_DEPTH} levels deep"),
+        ));
+    }
+    let text = reading.redactor.json(text.into_owned());
+    let excerpt = excerpt(&text);
+    RawValue::from_string(text).map(AnswerValue::Json).map_err(|e| {
+        CallError::new(
+            CallErrorKind::Output,
+            format!("the answer says that it is JSON and is not ({e}): {excerpt}"),
+        )
+    })
+}
+
+fn content_type(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(CONTENT_TYPE)?.to_str().ok()?.trim();
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+fn essence(media_type: &str) -> String {
+    media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+fn content_kind(content_type: &str) -> Content {
+    let essence = essence(content_type);
+    let subtype = essence.split_once('/').map_or("", |(_, subtype)| subtype);
+    let is_lines = ["ndjson", "jsonl", "json-seq", "stream+json", "jsonlines"]
+        .iter()
+        .any(|word| subtype.contains(word));
+    let is_text = essence.starts_with("text/")
+        || ["xml", "yaml", "javascript", "csv", "sql", "x-www-form-urlencoded", "graphql"]
+            .iter()
+            .any(|word| subtype.ends_with(word));
+    if is_lines {
+        Content::Text
+    } else if subtype == "json" || subtype.ends_with("+json") || essence == "text/json" {
+        Content::Json
+    } else if is_text {
+        Content::Text
+    } else {
+        Content::Binary
+    }
+}
+
+fn promises_json(target: &HttpTarget) -> bool {
+    target
+        .accepts
+        .iter()
+        .any(|media_type| content_kind(media_type) == Content::Json || media_type == "*/*")
+}
+
+/// Whether content of this type, which is not called JSON, may be JSON: the document promises that and not this type.
+fn may_be_json(content_type: Option<&str>, target: &HttpTarget) -> bool {
+    let is_promised = |content_type: &str| target.accepts.iter().any(|media_type| essence(media_type) == essence(content_type));
+    match content_type {
+        Some(content_type) => promises_json(target) && !is_promised(content_type),
+        None => promises_json(target) || target.accepts.is_empty(),
+    }
+}
+
+fn is_json(body: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)).is_ok()
+}
+
+/// The body as text, in the charset that the type names; UTF-8 otherwise. A byte order mark is dropped.
+fn decoded<'a>(body: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
+    let charset = content_type.and_then(crate::charset::named).unwrap_or(encoding_rs::UTF_8);
+    charset.decode(body).0
+}
+
+fn api_error(answer: &RawAnswer, reading: Reading<'_>) -> CallError {
+    let status = answer.status;
+    let reason = StatusCode::from_u16(status)
+        .ok()
+        .and_then(|status| status.canonical_reason())
+        .unwrap_or_default();
+    let kept = answer.body.get(..MAX_ERROR_BYTES).unwrap_or(&answer.body);
+    let text = decoded(kept, content_type(&answer.headers).as_deref());
+    let text = reading.base.hide_in(&reading.redactor.text(&text));
+    let mut message = format!("the API answered {status} {reason}").trim_end().to_owned();
+    if answer.is_off_host {
+        message.push_str(", a redirect to another host, which is not followed");
+    }
+    if !text.trim().is_empty() {
+        message = format!("{message}: {}", excerpt(&text));
+    }
+    let body = (!text.is_empty()).then(|| Box::new(serde_json::from_str(&text).unwrap_or(Value::String(text))));
+    CallError::new(
+        CallErrorKind::Api {
+            status: Some(status),
+            body,
+        },
+        message,
+    )
+}
+
+fn excerpt(text: &str) -> String {
+    let text = text.trim();
+    let mut kept: String = text.chars().take(MAX_ERROR_EXCERPT).collect();
+    if kept.len() < text.len() {
+        kept.push('…');
+    }
+    kept
 }

@@ -2,14 +2,24 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use mce_config::Settings;
+use mce_catalog::function::Target;
+use mce_config::{ServerSettings, Settings};
 use serde_json::value::RawValue;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Reading, read_value, telling_headers};
+use crate::arguments::{Arguments, read_arguments};
+use crate::audit::Audit;
+use crate::base_url::BaseUrl;
 use crate::call_error::{BrokerError, CallError, CallErrorKind};
-use crate::function_source::FunctionSource;
+use crate::credential::{Credentials, credentials_for};
+use crate::function_source::{FoundFunction, FunctionSource};
+use crate::http::Http;
+use crate::policy;
+use crate::redact::Redactor;
+use crate::request::{RequestParts, build_request};
+use crate::validate::Validators;
 
 /// What a broker is made of.
 pub struct BrokerOptions {
@@ -17,7 +27,7 @@ pub struct BrokerOptions {
     pub settings: Arc<Settings>,
     /// Where functions are looked up.
     pub functions: Arc<dyn FunctionSource>,
-    /// The audit log; made if it does not exist, readable by its owner only.
+    /// The audit log; made if it does not exist, readable by its owner only. Its directory must exist.
     pub audit_file: PathBuf,
     /// Limits of each call.
     pub limits: CallLimits,
@@ -44,7 +54,7 @@ impl Default for CallLimits {
     }
 }
 
-/// Whose names apply to functions and arguments.
+/// Whose names apply to arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
     /// Identifiers of Python.
@@ -53,7 +63,7 @@ pub enum Caller {
     TypeScript,
 }
 
-/// Which names of arguments win where two meet.
+/// Which names of arguments win where two meet. All names are understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Naming {
     /// The caller's language's, then those of the document.
@@ -77,6 +87,118 @@ pub struct CallRequest<'a> {
     pub arguments: &'a RawValue,
 }
 
+/// Performs calls. One for the process; shared by reference.
+#[derive(Debug)]
+pub struct Broker {
+    options: BrokerOptions,
+    audit: Audit,
+    http: Http,
+    redactor: Redactor,
+    validators: Validators,
+}
+
+impl Broker {
+    /// Makes a broker.
+    ///
+    /// # Errors
+    ///
+    /// [`BrokerError::AuditLog`] if the audit log cannot be opened.
+    pub fn new(options: BrokerOptions) -> Result<Self, BrokerError> {
+        Ok(Self {
+            audit: Audit::open(&options.audit_file)?,
+            http: Http::new(options.limits.clone()),
+            redactor: Redactor::new(&options.settings),
+            validators: Validators::default(),
+            options,
+        })
+    }
+
+    /// Calls a function. Dropping the future cancels the call; the audit log then says so.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`]; for [`CallErrorKind::Argument`] and [`CallErrorKind::Policy`] nothing was sent.
+    pub async fn call(&self, request: CallRequest<'_>) -> Result<Answer, CallError> {
+        let outcome = match self.options.functions.find(request.function) {
+            Ok(found) => self
+                .call_found(request, &found)
+                .await
+                .map_err(|error| error.in_function(&qualified(&found))),
+            Err(error) => Err(error),
+        };
+        outcome.map_err(|error| {
+            if error.kind == CallErrorKind::Policy {
+                self.audit.refuse(request.run, request.function, &error);
+            }
+            error.map_text(|text| self.redactor.text(text).into_owned())
+        })
+    }
+
+    async fn call_found(&self, request: CallRequest<'_>, found: &Arc<FoundFunction>) -> Result<Answer, CallError> {
+        let function = &found.function;
+        let Target::Http(target) = &function.target;
+        let server = self.server(&function.server)?;
+        let arguments = read_arguments(function, request.caller, request.naming, request.arguments)?;
+        let parts = self.checked_request(found, &arguments)?;
+        policy::check_function(server, function)?;
+        let base = BaseUrl::of(server, target)?;
+        policy::check_host(&self.options.settings.allowed_domains, server, &base)?;
+        let credentials = credentials_for(server, target, |name| found.security_schemes.get(name).cloned())?;
+        let intent = self.audit.begin(request.run, function, &arguments, request.arguments)?;
+        let outcome = self.send(found, &base, parts, &credentials).await;
+        intent.end(outcome.as_ref());
+        outcome
+    }
+
+    /// The request, after every argument was found to fit its schema.
+    fn checked_request(&self, found: &Arc<FoundFunction>, arguments: &Arguments<'_>) -> Result<RequestParts, CallError> {
+        let Target::Http(target) = &found.function.target;
+        let validators = self.validators.of(found);
+        for argument in &arguments.parameters {
+            validators.check_parameter(argument)?;
+        }
+        let chosen = arguments
+            .body
+            .as_ref()
+            .map(|body| validators.choose_variant(&found.function, body))
+            .transpose()?;
+        build_request(target, arguments, chosen.as_ref())
+    }
+
+    async fn send(
+        &self,
+        found: &FoundFunction,
+        base: &BaseUrl,
+        parts: RequestParts,
+        credentials: &Credentials,
+    ) -> Result<Answer, CallError> {
+        let Target::Http(target) = &found.function.target;
+        let started = Instant::now();
+        let reading = Reading {
+            target,
+            redactor: &self.redactor,
+            base,
+        };
+        let answer = self.http.send(base, parts, credentials).await?;
+        let status = answer.status;
+        let headers = telling_headers(&answer.headers, reading);
+        let value = read_value(answer, reading).map_err(|error| with_credential_hint(error, &found.function.server, credentials))?;
+        Ok(Answer {
+            function: qualified(found),
+            effect: found.function.effect,
+            value,
+            status,
+            headers,
+            elapsed: started.elapsed(),
+        })
+    }
+
+    fn server(&self, name: &str) -> Result<&ServerSettings, CallError> {
+        let server = self.options.settings.servers.iter().find(|server| server.name == name);
+        server.ok_or_else(|| CallError::policy(format!("`{name}` is not configured any more")))
+    }
+}
+
 impl std::fmt::Debug for BrokerOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("BrokerOptions")
@@ -86,33 +208,16 @@ impl std::fmt::Debug for BrokerOptions {
     }
 }
 
-/// Performs calls. Cheap to share; one for the process.
-#[derive(Debug)]
-pub struct Broker {
-    options: BrokerOptions,
+fn qualified(found: &FoundFunction) -> String {
+    format!("{}.{}", found.function.server, found.function.python)
 }
 
-impl Broker {
-    /// Makes a broker.
-    ///
-    /// # Errors
-    ///
-    /// [`BrokerError`] if the HTTP client or the audit log cannot be had.
-    pub fn new(options: BrokerOptions) -> Result<Self, BrokerError> {
-        Ok(Self { options })
-    }
-
-    /// Calls a function. Dropping the future cancels the call; the audit log then says so.
-    ///
-    /// # Errors
-    ///
-    /// [`CallError`], whose kind tells whether anything was sent.
-    pub async fn call(&self, request: CallRequest<'_>) -> Result<Answer, CallError> {
-        let _ = self
-            .options
-            .functions
-            .find(request.function, request.caller)
-            .map_err(|unknown| CallError::argument(unknown.message).with_hint(unknown.hint.unwrap_or_default()))?;
-        Err(CallError::new(CallErrorKind::Internal, "calls are not carried out by this build"))
+/// An API that refuses the caller, where the document asks for a credential that nobody configured.
+fn with_credential_hint(error: CallError, server: &str, credentials: &Credentials) -> CallError {
+    match (error.status(), credentials.missing.as_slice()) {
+        (Some(401 | 403), [first, ..]) => error.with_hint(format!(
+            "nothing is configured for security scheme `{first}`: set `servers.{server}.auth` or `servers.{server}.credentials`"
+        )),
+        _ => error,
     }
 }

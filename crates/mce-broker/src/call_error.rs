@@ -8,13 +8,6 @@ use thiserror::Error;
 /// A broker that cannot be made.
 #[derive(Debug, Error)]
 pub enum BrokerError {
-    /// The HTTP client cannot be made, e.g. for want of root certificates.
-    #[error("failed to set up the HTTP client")]
-    HttpClient {
-        /// The client's own error.
-        #[source]
-        source: reqwest::Error,
-    },
     /// The audit log cannot be opened for appending.
     #[error("failed to open the audit log `{}`", path.display())]
     AuditLog {
@@ -36,8 +29,8 @@ pub struct CallError {
     pub function: Option<String>,
     /// What happened, for the program and the model.
     pub message: String,
-    hint: Option<String>,
-    internal: Option<String>,
+    hint: Option<Box<str>>,
+    internal: Option<Box<str>>,
 }
 
 /// Kinds of failures, as the program sees them.
@@ -50,7 +43,7 @@ pub enum CallErrorKind {
         /// Its status.
         status: Option<u16>,
         /// Its body as JSON, or as a text; bounded.
-        body: Option<Value>,
+        body: Option<Box<Value>>,
     },
     /// Not allowed by configuration. Nothing was sent.
     Policy,
@@ -98,19 +91,27 @@ impl CallError {
 
     #[must_use]
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(hint.into().into_boxed_str());
         self
     }
 
     #[must_use]
     pub(crate) fn with_internal(mut self, internal: impl Into<String>) -> Self {
-        self.internal = Some(internal.into());
+        self.internal = Some(internal.into().into_boxed_str());
         self
     }
 
     #[must_use]
     pub(crate) fn in_function(mut self, function: &str) -> Self {
         self.function = Some(function.to_owned());
+        self
+    }
+
+    /// Changes all texts.
+    pub(crate) fn map_text(mut self, change: impl Fn(&str) -> String) -> Self {
+        self.message = change(&self.message);
+        self.hint = self.hint.map(|hint| change(&hint).into_boxed_str());
+        self.internal = self.internal.map(|internal| change(&internal).into_boxed_str());
         self
     }
 
@@ -137,7 +138,7 @@ impl CallError {
     /// The API's own body, for [`CallErrorKind::Api`].
     pub fn body(&self) -> Option<&Value> {
         match &self.kind {
-            CallErrorKind::Api { body, .. } => body.as_ref(),
+            CallErrorKind::Api { body, .. } => body.as_deref(),
             CallErrorKind::Argument | CallErrorKind::Policy | CallErrorKind::Timeout | CallErrorKind::Output | CallErrorKind::Internal => {
                 None
             }

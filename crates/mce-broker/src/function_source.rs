@@ -1,32 +1,113 @@
-//! Where the broker looks functions up. The catalog is the one source in the program; tests bring their own.
+//! Where the broker looks functions up: the catalog, through a cache; tests bring their own.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use mce_catalog::function::{Function, SecurityScheme, Types};
+use mce_catalog::catalog::Catalog;
+use mce_catalog::function::{Function, SecurityScheme, Target, Types};
+use mce_catalog::lookup::LookupError;
 
-use crate::call::Caller;
+use crate::call_error::{CallError, CallErrorKind};
+
+/// Functions that are kept ready.
+const MAX_KEPT: usize = 512;
 
 /// Functions by reference.
 pub trait FunctionSource: Send + Sync {
-    /// Finds `server.function`, `server:METHOD /path` or `mcp__server__function`.
+    /// Finds `server.function`, `server:METHOD /path` or `mcp__server__function`. As long as a function is unchanged, it
+    /// should be the same `Arc`, whose validators the broker keeps.
     ///
     /// # Errors
     ///
-    /// [`FunctionNotFound`], with the nearest known names as hint.
-    fn find(&self, reference: &str, caller: Caller) -> Result<Arc<Function>, FunctionNotFound>;
-
-    /// The named schemas that the arguments of this function refer to, also indirectly.
-    fn types_for(&self, function: &Function) -> Types;
-
-    /// A security scheme of a server's document.
-    fn security_scheme(&self, server: &str, name: &str) -> Option<SecurityScheme>;
+    /// [`CallErrorKind::Argument`] if there is none, with the nearest known names as hint; [`CallErrorKind::Policy`] if
+    /// it may not be used.
+    fn find(&self, reference: &str) -> Result<Arc<FoundFunction>, CallError>;
 }
 
-/// A reference that names no function.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FunctionNotFound {
-    /// What is unknown: the server or the function.
-    pub message: String,
-    /// E.g. ``did you mean `shop.get_item`?``
-    pub hint: Option<String>,
+/// A function with all that a call of it needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundFunction {
+    /// The function.
+    pub function: Function,
+    /// The named schemas that its arguments refer to, also indirectly.
+    pub types: Types,
+    /// The security schemes that it names.
+    pub security_schemes: BTreeMap<String, SecurityScheme>,
+}
+
+/// The catalog as a source. Keeps what was asked for until the catalog changes.
+#[derive(Debug)]
+pub struct CatalogSource {
+    catalog: Arc<Catalog>,
+    // A cache: held to look up and to insert, never while the catalog is read.
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    generation: i64,
+    functions: HashMap<String, Arc<FoundFunction>>,
+}
+
+impl CatalogSource {
+    /// A source of all functions of a catalog that are not hidden.
+    pub fn new(catalog: Arc<Catalog>) -> Self {
+        Self {
+            catalog,
+            kept: Mutex::default(),
+        }
+    }
+
+    fn read(&self, reference: &str) -> Result<FoundFunction, LookupError> {
+        let function = self.catalog.resolve(reference)?;
+        let types = self.catalog.types_for(&function)?;
+        let mut security_schemes = BTreeMap::new();
+        let Target::Http(target) = &function.target;
+        for name in target.security.iter().flatten() {
+            if let Some(scheme) = self.catalog.security_scheme(&function.server, name)? {
+                security_schemes.insert(name.clone(), scheme);
+            }
+        }
+        Ok(FoundFunction {
+            function,
+            types,
+            security_schemes,
+        })
+    }
+}
+
+impl FunctionSource for CatalogSource {
+    fn find(&self, reference: &str) -> Result<Arc<FoundFunction>, CallError> {
+        let generation = self.catalog.store().generation().map_err(|e| call_error(&LookupError::Store(e)))?;
+        let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock();
+        if kept.generation != generation || kept.functions.len() >= MAX_KEPT {
+            *kept = Kept {
+                generation,
+                functions: HashMap::new(),
+            };
+        }
+        if let Some(found) = kept.functions.get(reference) {
+            return Ok(Arc::clone(found));
+        }
+        drop(kept);
+        let found = Arc::new(self.read(reference).map_err(|e| call_error(&e))?);
+        lock().functions.insert(reference.to_owned(), Arc::clone(&found));
+        Ok(found)
+    }
+}
+
+fn call_error(error: &LookupError) -> CallError {
+    let (kind, message) = match error {
+        LookupError::UnknownServer { .. } | LookupError::UnknownFunction { .. } | LookupError::Reference { .. } => {
+            (CallErrorKind::Argument, error.to_string())
+        }
+        LookupError::Hidden { .. } => (CallErrorKind::Policy, error.to_string()),
+        LookupError::Store(_) => (CallErrorKind::Internal, "the catalog cannot be read".to_owned()),
+    };
+    let made = CallError::new(kind, message).with_internal(error.to_string());
+    match error.hint() {
+        Some(hint) => made.with_hint(hint),
+        None => made,
+    }
 }

@@ -1,14 +1,28 @@
 //! Every effect: HTTP, credentials, policy, audit, recipes. [`Broker::call`] is the only way to an API.
 
 mod answer;
+mod arguments;
 mod audit;
+mod base_url;
 mod call;
 mod call_error;
+mod charset;
+mod credential;
+mod file_value;
 mod function_source;
+mod hex;
+mod http;
+mod json_text;
+mod nearest;
+mod policy;
 mod recipes;
+mod redact;
+mod request;
+mod schema_fault;
+mod validate;
 
 pub use answer::{Answer, AnswerValue};
 pub use call::{Broker, BrokerOptions, CallLimits, CallRequest, Caller, Naming};
 pub use call_error::{BrokerError, CallError, CallErrorKind};
-pub use function_source::{FunctionNotFound, FunctionSource};
+pub use function_source::{CatalogSource, FoundFunction, FunctionSource};
 pub use recipes::{NewRecipe, Recipe, RecipeError, Recipes};

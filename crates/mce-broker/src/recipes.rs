@@ -9,6 +9,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::hex::hex;
+
 /// A program to keep.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRecipe<'a> {
@@ -197,7 +199,7 @@ fn recipe_id(language: &str, source: &str) -> String {
         .chain_update([0])
         .chain_update(source)
         .finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&digest)
 }
 
 fn read_recipe(row: &Row<'_>) -> rusqlite::Result<Recipe> {

@@ -1,0 +1,202 @@
+//! Arguments by name: which parameter each belongs to, which are missing, which exist nowhere.
+
+use std::borrow::Cow;
+
+use mce_catalog::function::{Function, Parameter};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::call::{Caller, Naming};
+use crate::call_error::CallError;
+use crate::json_text::{Members, find_big_integer, parse_strict};
+use crate::nearest::nearest;
+
+/// More arguments than this are refused.
+const MAX_ARGUMENTS: usize = 2_000;
+/// Names listed in a hint.
+const MAX_LISTED: usize = 20;
+
+/// The arguments of one call, in the order of the function's parameters.
+#[derive(Debug)]
+pub(crate) struct Arguments<'a> {
+    pub(crate) parameters: Vec<Argument<'a>>,
+    pub(crate) body: Option<BodyArgument<'a>>,
+}
+
+/// A parameter and its value, which is not null.
+#[derive(Debug)]
+pub(crate) struct Argument<'a> {
+    pub(crate) parameter: &'a Parameter,
+    /// The place of the parameter in the function.
+    pub(crate) index: usize,
+    /// As the caller calls it.
+    pub(crate) name: String,
+    pub(crate) value: Value,
+}
+
+/// The request body's value, and its text, in which numbers are exact.
+#[derive(Debug)]
+pub(crate) struct BodyArgument<'a> {
+    pub(crate) value: Value,
+    pub(crate) text: &'a RawValue,
+}
+
+/// Reads the arguments of a call.
+///
+/// Null counts as not given: nothing can be sent for it but in a JSON body. (OpenAPI 3.2, Appendix C, Undefined Values.)
+pub(crate) fn read_arguments<'a>(
+    function: &'a Function,
+    caller: Caller,
+    naming: Naming,
+    arguments: &'a RawValue,
+) -> Result<Arguments<'a>, CallError> {
+    let names = Names { function, caller, naming };
+    let members = serde_json::from_str::<Members<'_>>(arguments.get())
+        .map_err(|e| CallError::argument(format!("the arguments are no object: {e}")))?
+        .0;
+    if members.len() > MAX_ARGUMENTS {
+        return Err(CallError::argument(format!("more than {MAX_ARGUMENTS} arguments were given")));
+    }
+    let mut slots: Vec<Option<Argument<'_>>> = function.parameters.iter().map(|_| None).collect();
+    let mut body = None;
+    for (name, text) in members {
+        let value = parse_strict(text.get()).map_err(|e| CallError::argument(format!("argument `{name}` cannot be read: {e}")))?;
+        let is_second = match names.find(&name) {
+            None => return Err(names.unknown(&name)),
+            Some(Place::Body) => body.replace(BodyArgument { value, text }).is_some(),
+            Some(Place::Parameter(index)) => {
+                refuse_big_integer(&name, text)?;
+                let argument = names.argument(index, name.clone(), value)?;
+                slots.get_mut(index).is_some_and(|slot| slot.replace(argument).is_some())
+            }
+        };
+        if is_second {
+            return Err(CallError::argument(format!("argument `{name}` was given twice")));
+        }
+    }
+    let parameters: Vec<_> = slots.into_iter().flatten().filter(|argument| !argument.value.is_null()).collect();
+    let body = body.filter(|given| !given.value.is_null() || function.body.as_ref().is_some_and(|body| body.is_required));
+    names.refuse_missing(&parameters, body.is_some())?;
+    Ok(Arguments { parameters, body })
+}
+
+fn refuse_big_integer(name: &str, text: &RawValue) -> Result<(), CallError> {
+    find_big_integer(text.get()).map_or(Ok(()), |number| {
+        let number: String = number.chars().take(40).collect();
+        Err(CallError::argument(format!(
+            "argument `{name}`: the integer `{number}` has more than 64 bits"
+        )))
+    })
+}
+
+/// Where an argument belongs.
+enum Place {
+    Parameter(usize),
+    Body,
+}
+
+/// The names that a caller may use.
+struct Names<'a> {
+    function: &'a Function,
+    caller: Caller,
+    naming: Naming,
+}
+
+impl<'a> Names<'a> {
+    /// The caller's preferred names are tried first, then all others, so that a name has one meaning.
+    fn find(&self, name: &str) -> Option<Place> {
+        let language: fn(&Parameter) -> &str = match self.caller {
+            Caller::Python => |parameter| &parameter.python,
+            Caller::TypeScript => |parameter| &parameter.typescript,
+        };
+        let other: fn(&Parameter) -> &str = match self.caller {
+            Caller::Python => |parameter| &parameter.typescript,
+            Caller::TypeScript => |parameter| &parameter.python,
+        };
+        let original: fn(&Parameter) -> &str = |parameter| &parameter.key;
+        let (first, second) = match self.naming {
+            Naming::Language => (language, original),
+            Naming::Original => (original, language),
+        };
+        let position = |of: fn(&Parameter) -> &str| self.function.parameters.iter().position(|parameter| of(parameter) == name);
+        if let Some(index) = position(first) {
+            return Some(Place::Parameter(index));
+        }
+        if name == "body" && self.function.body.is_some() {
+            return Some(Place::Body);
+        }
+        position(second).or_else(|| position(other)).map(Place::Parameter)
+    }
+
+    fn argument(&self, index: usize, name: Cow<'_, str>, value: Value) -> Result<Argument<'a>, CallError> {
+        let parameter = self.function.parameters.get(index).ok_or_else(|| self.unknown(&name))?;
+        Ok(Argument {
+            parameter,
+            index,
+            name: name.into_owned(),
+            value,
+        })
+    }
+
+    fn refuse_missing(&self, given: &[Argument<'_>], has_body: bool) -> Result<(), CallError> {
+        let is_given = |index| given.iter().any(|argument| argument.index == index);
+        let mut missing: Vec<_> = self
+            .function
+            .parameters
+            .iter()
+            .enumerate()
+            .filter(|(index, parameter)| parameter.is_required && !is_given(*index))
+            .map(|(_, parameter)| format!("`{}`", self.preferred(parameter)))
+            .collect();
+        if self.function.body.as_ref().is_some_and(|body| body.is_required) && !has_body {
+            missing.push("`body`".to_owned());
+        }
+        match missing.as_slice() {
+            [] => Ok(()),
+            [one] => Err(CallError::argument(format!("argument {one} is missing"))),
+            several => Err(CallError::argument(format!("arguments {} are missing", several.join(", ")))),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> CallError {
+        let shown: String = name.chars().take(100).collect();
+        let known = self.known();
+        let message = format!("`{}` has no argument `{shown}`", self.function.python);
+        let error = match nearest(name, known.iter().copied()) {
+            Some(near) => {
+                return CallError::argument(format!("{message}; did you mean `{near}`?")).with_hint(format!("did you mean `{near}`?"));
+            }
+            None => CallError::argument(message),
+        };
+        match known.as_slice() {
+            [] => error.with_hint("it takes no arguments"),
+            known => {
+                let listed: Vec<_> = known.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect();
+                let more = if known.len() > MAX_LISTED {
+                    format!(" and {} more", known.len() - MAX_LISTED)
+                } else {
+                    String::new()
+                };
+                error.with_hint(format!("its arguments are {}{more}", listed.join(", ")))
+            }
+        }
+    }
+
+    fn known(&self) -> Vec<&str> {
+        let body = self.function.body.as_ref().map(|_| "body");
+        self.function
+            .parameters
+            .iter()
+            .map(|parameter| self.preferred(parameter))
+            .chain(body)
+            .collect()
+    }
+
+    fn preferred<'p>(&self, parameter: &'p Parameter) -> &'p str {
+        match (self.naming, self.caller) {
+            (Naming::Original, _) => &parameter.key,
+            (Naming::Language, Caller::Python) => &parameter.python,
+            (Naming::Language, Caller::TypeScript) => &parameter.typescript,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Fetching documents and guides that a person configured by URL. No credential goes with such a request.
+
+#![expect(clippy::disallowed_methods, reason = "the client of documents, apart from that of calls: it carries no secret and follows redirects")]
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::redirect::{Action, Attempt, Policy};
+use reqwest::{Client, Url};
+use thiserror::Error;
+
+/// Bytes of a document that are read, decompressed.
+const MAX_BYTES: usize = 256 << 20;
+/// Redirects followed in a row.
+const MAX_REDIRECTS: usize = 5;
+/// From asking to the last byte.
+const TOTAL: Duration = Duration::from_secs(120);
+
+/// Fetches documents. The client is made by the first fetch; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct DocumentFetcher {
+    client: Arc<OnceLock<Result<Client, String>>>,
+}
+
+/// A document could not be fetched.
+#[derive(Debug, Error)]
+pub enum DocumentError {
+    /// Not an absolute http or https URL.
+    #[error("`{url}` is no http or https URL")]
+    Url {
+        /// As given.
+        url: String,
+    },
+    /// No connection, no answer in time, or an invalid certificate.
+    #[error("failed to fetch `{url}`: {reason}")]
+    Fetch {
+        /// Without user and password.
+        url: String,
+        /// The client's words, with their causes.
+        reason: String,
+    },
+    /// An answer other than 2xx.
+    #[error("`{url}` answered with status {status}")]
+    Status {
+        /// Without user and password.
+        url: String,
+        /// The status.
+        status: u16,
+    },
+    /// A larger document than is read.
+    #[error("`{url}` has more than {limit} bytes")]
+    TooLarge {
+        /// Without user and password.
+        url: String,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+impl DocumentFetcher {
+    /// The bytes at this URL: TLS verified, at most 256 MiB, within two minutes, with at most five redirects, none of
+    /// which leads from https to http.
+    ///
+    /// # Errors
+    ///
+    /// [`DocumentError`]
+    pub async fn fetch(&self, url: &str) -> Result<Vec<u8>, DocumentError> {
+        let parsed = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let parsed = parsed.ok_or_else(|| DocumentError::Url { url: url.to_owned() })?;
+        let shown = shown(&parsed);
+        let failed = |reason: String| DocumentError::Fetch { url: shown.clone(), reason };
+        let client = self.client.get_or_init(client).as_ref().map_err(|reason| failed(reason.clone()))?;
+        let mut response = client.get(parsed).send().await.map_err(|error| failed(crate::http::chain(&error.without_url())))?;
+        if !response.status().is_success() {
+            return Err(DocumentError::Status { url: shown, status: response.status().as_u16() });
+        }
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| failed(crate::http::chain(&error.without_url())))? {
+            if bytes.len() + chunk.len() > MAX_BYTES {
+                return Err(DocumentError::TooLarge { url: shown, limit: MAX_BYTES });
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
+}
+
+fn client() -> Result<Client, String> {
+    crate::http::install_crypto();
+    Client::builder()
+        .user_agent(concat!("mce/", env!("CARGO_PKG_VERSION")))
+        .redirect(Policy::custom(follow))
+        .timeout(TOTAL)
+        .connect_timeout(Duration::from_secs(10))
+        .build()
+        .map_err(|error| crate::http::chain(&error))
+}
+
+fn follow(attempt: Attempt<'_>) -> Action {
+    let is_downgrade = attempt.url().scheme() == "http" && attempt.previous().iter().any(|url| url.scheme() == "https");
+    if attempt.previous().len() > MAX_REDIRECTS {
+        attempt.error(format!("more than {MAX_REDIRECTS} redirects"))
+    } else if is_downgrade {
+        attempt.error("a redirect leads from https to http")
+    } else {
+        attempt.follow()
+    }
+}
+
+/// The URL without what may be secret.
+fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use mce_test::{FakeAnswer, FakeApi};
+
+    use super::*;
+
+    fn fetch(url: &str) -> Result<Vec<u8>, DocumentError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(DocumentFetcher::default().fetch(url))
+    }
+
+    #[test]
+    fn a_document_is_fetched_through_redirects() {
+        let api = FakeApi::start();
+        api.answer_next(FakeAnswer::empty(302).with_header("location", "/there"));
+        api.answer_next(FakeAnswer::new(200, "application/yaml", "openapi: 3.1.0"));
+        assert_eq!(fetch(&format!("{}/here", api.origin())).unwrap(), b"openapi: 3.1.0");
+        let targets: Vec<_> = api.requests().into_iter().map(|request| request.target).collect();
+        assert_eq!(targets, ["/here", "/there"]);
+    }
+
+    #[test]
+    fn what_is_no_document_is_an_error_without_secrets() {
+        let api = FakeApi::start();
+        api.answer_next(FakeAnswer::empty(404));
+        let url = api.origin().replace("http://", "http://me:hidden@");
+        let error = fetch(&format!("{url}/x?key=hidden")).unwrap_err().to_string();
+        assert_eq!(error, format!("`{}/x` answered with status 404", api.origin()));
+        assert!(matches!(fetch("file:///etc/passwd"), Err(DocumentError::Url { .. })));
+        assert!(matches!(fetch("http://127.0.0.1:1/x"), Err(DocumentError::Fetch { .. })));
+    }
+}

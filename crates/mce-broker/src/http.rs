@@ -1,0 +1,235 @@
+//! The HTTP client: one pool for all servers. TLS is verified by the system's roots, HTTP/2 is taken where offered, answers
+//! are decompressed and bounded. No proxy is taken from the environment, nothing is sent twice.
+
+#![expect(clippy::disallowed_methods, reason = "the one place where the client is made and secrets are sent")]
+
+use std::error::Error;
+use std::fmt::Write;
+use std::sync::OnceLock;
+
+use mce_config::Secret;
+use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::redirect::Policy;
+use reqwest::{Body, Client, Method, Request, Response, Url};
+
+use crate::base_url::BaseUrl;
+use crate::call::CallLimits;
+use crate::call_error::{CallError, CallErrorKind};
+use crate::credential::Credentials;
+use crate::request::RequestParts;
+
+/// Redirects followed in a row.
+const MAX_REDIRECTS: usize = 5;
+
+/// An answer as it came, decompressed.
+#[derive(Debug)]
+pub(crate) struct RawAnswer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+    /// It is a redirect that was not followed, because it leads to another host.
+    pub(crate) is_off_host: bool,
+}
+
+/// The client and its limits.
+#[derive(Debug)]
+pub(crate) struct Http {
+    // Made by the first call: reading the system's root certificates takes longer than the program may take to start.
+    client: OnceLock<Result<Client, String>>,
+    limits: CallLimits,
+}
+
+impl Http {
+    pub(crate) fn new(limits: CallLimits) -> Self {
+        Self {
+            client: OnceLock::new(),
+            limits,
+        }
+    }
+
+    /// Sends a request and reads its answer.
+    ///
+    /// A redirect of a GET or HEAD to the same scheme, host and port is followed, at most five times; all others are
+    /// answers like any other.
+    ///
+    /// # Errors
+    ///
+    /// `Timeout`, `Output` for an answer that is too large, `Api` without status if the API cannot be reached, `Argument`
+    /// for what is no valid request.
+    pub(crate) async fn send(&self, base: &BaseUrl, parts: RequestParts, credentials: &Credentials) -> Result<RawAnswer, CallError> {
+        let client = self.client()?;
+        let mut request = assemble(base, parts, credentials)?;
+        *request.timeout_mut() = Some(self.limits.total);
+        let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
+        for _ in 0..=MAX_REDIRECTS {
+            let again = request.try_clone().filter(|_| is_safe);
+            let response = client.execute(request).await.map_err(|e| sending_fault(&e))?;
+            let Some(location) = redirect(&response) else {
+                return self.read(response, false).await;
+            };
+            let is_off_host = location.origin() != base.origin.origin();
+            match again {
+                Some(mut again) if !is_off_host => {
+                    *again.url_mut() = location;
+                    request = again;
+                }
+                Some(_) | None => return self.read(response, is_off_host).await,
+            }
+        }
+        Err(CallError::new(
+            CallErrorKind::Api { status: None, body: None },
+            format!("the API redirected more than {MAX_REDIRECTS} times"),
+        ))
+    }
+
+    fn client(&self) -> Result<&Client, CallError> {
+        let made = self.client.get_or_init(|| {
+            // Fails only if a provider is installed already, which is as good.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            Client::builder()
+                .user_agent(concat!("mce/", env!("CARGO_PKG_VERSION")))
+                .redirect(Policy::none())
+                .no_proxy()
+                .referer(false)
+                .connect_timeout(self.limits.connect)
+                .build()
+                .map_err(|e| chain(&e))
+        });
+        made.as_ref()
+            .map_err(|e| CallError::new(CallErrorKind::Internal, "the HTTP client cannot be made").with_internal(e.clone()))
+    }
+
+    async fn read(&self, mut response: Response, is_off_host: bool) -> Result<RawAnswer, CallError> {
+        let limit = self.limits.answer_bytes;
+        let too_large = || {
+            CallError::new(CallErrorKind::Output, format!("the answer is larger than {limit} bytes"))
+                .with_hint("ask for less: a page, a filter, fewer fields")
+        };
+        let declared = response
+            .headers()
+            .get(CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+        if declared.is_some_and(|length| length > limit) {
+            return Err(too_large());
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|e| sending_fault(&e))? {
+            if body.len() + chunk.len() > limit {
+                return Err(too_large());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        let status = response.status().as_u16();
+        Ok(RawAnswer {
+            status,
+            headers: std::mem::take(response.headers_mut()),
+            body,
+            is_off_host,
+        })
+    }
+}
+
+/// The place that a redirect leads to, if the answer is one.
+fn redirect(response: &Response) -> Option<Url> {
+    if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = response.headers().get(LOCATION)?.to_str().ok()?;
+    response.url().join(location).ok()
+}
+
+fn assemble(base: &BaseUrl, parts: RequestParts, credentials: &Credentials) -> Result<Request, CallError> {
+    let method = Method::from_bytes(parts.method.as_bytes())
+        .ok()
+        .filter(|method| *method != Method::CONNECT);
+    let method = method.ok_or_else(|| CallError::argument(format!("`{}` is no method that can be sent", parts.method)))?;
+    let mut request = Request::new(method, target(base, &parts, credentials)?);
+    let headers = fields(&parts, credentials, base)?;
+    *request.headers_mut() = headers;
+    *request.body_mut() = parts.body.map(|body| Body::from(body.bytes));
+    Ok(request)
+}
+
+/// The URL, of which every byte is as it was built: what was checked is what is sent.
+fn target(base: &BaseUrl, parts: &RequestParts, credentials: &Credentials) -> Result<Url, CallError> {
+    let path = format!("{}{}", base.path, parts.path);
+    let secret = credentials.query.iter().map(Secret::expose);
+    let pairs = base
+        .query
+        .as_deref()
+        .into_iter()
+        .chain(parts.query.iter().map(String::as_str))
+        .chain(secret);
+    let query = pairs.collect::<Vec<_>>().join("&");
+    let mut url = base.origin.clone();
+    url.set_path(&path);
+    url.set_query((!query.is_empty()).then_some(&query));
+    if url.path() == path && url.query().unwrap_or_default() == query {
+        return Ok(url);
+    }
+    Err(CallError::argument(
+        "the path of this request cannot be sent as it is: URL rules would change it",
+    ))
+}
+
+fn fields(parts: &RequestParts, credentials: &Credentials, base: &BaseUrl) -> Result<HeaderMap, CallError> {
+    let mut fields = HeaderMap::new();
+    for (name, value) in &parts.headers {
+        fields.insert(field_name(name)?, field_value(name, value)?);
+    }
+    if let Some(body) = &parts.body {
+        fields.insert(CONTENT_TYPE, field_value("content-type", &body.content_type)?);
+    }
+    fields.insert(ACCEPT, field_value("accept", &parts.accept)?);
+    let mut cookies: Vec<&str> = parts.cookies.iter().map(String::as_str).collect();
+    cookies.extend(credentials.cookies.iter().map(Secret::expose));
+    let own = base.authorization.iter().map(|value| ("authorization", value));
+    for (name, value) in own.chain(credentials.headers.iter().map(|(name, value)| (name.as_str(), value))) {
+        if name.eq_ignore_ascii_case("cookie") {
+            cookies.push(value.expose());
+            continue;
+        }
+        let mut secret = field_value(name, value.expose())?;
+        secret.set_sensitive(true);
+        fields.insert(field_name(name)?, secret);
+    }
+    if !cookies.is_empty() {
+        let mut value = field_value("cookie", &cookies.join("; "))?;
+        value.set_sensitive(true);
+        fields.insert(COOKIE, value);
+    }
+    Ok(fields)
+}
+
+fn field_name(name: &str) -> Result<HeaderName, CallError> {
+    name.parse()
+        .map_err(|_| CallError::argument(format!("`{name}` is no name of a header field")))
+}
+
+fn field_value(name: &str, value: &str) -> Result<HeaderValue, CallError> {
+    HeaderValue::from_bytes(value.as_bytes()).map_err(|_| CallError::argument(format!("the value of header field `{name}` cannot be sent")))
+}
+
+fn sending_fault(error: &reqwest::Error) -> CallError {
+    let (kind, message) = if error.is_timeout() {
+        (CallErrorKind::Timeout, "the API did not answer in time")
+    } else if error.is_connect() {
+        (CallErrorKind::Api { status: None, body: None }, "the API cannot be reached")
+    } else if error.is_builder() {
+        (CallErrorKind::Argument, "the request cannot be sent")
+    } else {
+        (CallErrorKind::Api { status: None, body: None }, "the connection to the API broke")
+    };
+    CallError::new(kind, message).with_internal(format!("{message}: {}", chain(error)))
+}
+
+/// An error and its causes. The URL, whose query may hold a key, is only in reqwest's own text, which is left out.
+fn chain(error: &reqwest::Error) -> String {
+    let mut text = String::new();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = write!(text, "{}{error}", if text.is_empty() { "" } else { ": " });
+        cause = error.source();
+    }
+    text
+}
