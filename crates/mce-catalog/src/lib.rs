@@ -3,6 +3,7 @@
 pub mod catalog;
 pub mod function;
 pub mod lookup;
+pub mod names;
 pub mod openapi;
 pub mod schema;
 pub mod search;

@@ -1,0 +1,180 @@
+//! A document as a whole: its version, what all of its parts share while they are read, and putting the result together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::files::{File, Files, Shelf};
+use super::parse::parse;
+use super::reference::{Node, References};
+use super::type_name::{TypeTable, rename};
+use super::{CompileError, Document, Load, Origin, Problem, Skipped, prose, type_cycle};
+use crate::function::{Function, SecurityScheme, Types};
+
+/// Problems that are kept.
+const MAX_PROBLEMS: usize = 500;
+/// Nodes of schemas that are made from one document; the largest known one needs about 2 million.
+const MAX_NODES: usize = 20_000_000;
+
+/// A version of the specification, as far as versions are read differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Version {
+    Swagger2,
+    V30,
+    V31,
+    V32,
+}
+
+impl Version {
+    /// Whether keywords beside `$ref` in a schema hold. (OpenAPI 3.1 takes JSON Schema 2020-12.)
+    pub(super) const fn has_siblings(self) -> bool {
+        matches!(self, Self::V31 | Self::V32)
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Swagger2 => "2.0",
+            Self::V30 => "3.0",
+            Self::V31 => "3.1",
+            Self::V32 => "3.2",
+        }
+    }
+
+    fn of(top: &Node<'_>) -> Result<Self, CompileError> {
+        let Some(members) = top.object() else {
+            return Err(CompileError::NotOpenApi { message: "the top level is no object".to_owned() });
+        };
+        let declared = |key: &str| match members.get(key) {
+            Some(Value::String(text)) => Some(text.trim().to_owned()),
+            // `openapi: 3.0` without quotes is a number in YAML.
+            Some(Value::Number(number)) => Some(number.to_string()),
+            _ => None,
+        };
+        match (declared("openapi"), declared("swagger")) {
+            (Some(version), _) => match version.as_bytes() {
+                [b'3', b'.', b'0', ..] | [b'3'] => Ok(Self::V30),
+                [b'3', b'.', b'1', ..] => Ok(Self::V31),
+                [b'3', b'.', ..] => Ok(Self::V32),
+                _ => Err(CompileError::Version { version: prose::quote(&version) }),
+            },
+            (None, Some(version)) if version == "2" || version.starts_with("2.") => Ok(Self::Swagger2),
+            (None, Some(version)) => Err(CompileError::Version { version: prose::quote(&version) }),
+            (None, None) => Err(CompileError::NotOpenApi { message: "neither `openapi` nor `swagger` is there".to_owned() }),
+        }
+    }
+}
+
+/// What the parts of a document share while they are read.
+pub(super) struct Reader<'a> {
+    pub(super) version: Version,
+    pub(super) main: &'a File,
+    pub(super) origin: &'a Origin,
+    pub(super) references: References<'a>,
+    pub(super) types: TypeTable<'a>,
+    pub(super) finished_types: Types,
+    pub(super) security_schemes: BTreeMap<String, SecurityScheme>,
+    /// Patterns already looked at, and whether a validator takes them.
+    pub(super) patterns: BTreeMap<String, bool>,
+    problems: BTreeSet<Problem>,
+    dropped_problems: usize,
+    nodes_left: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Notes what is wrong at `node`, and what was done about it.
+    pub(super) fn problem(&mut self, node: &Node<'a>, message: &str) {
+        self.problem_at(node.place(), message.to_owned());
+    }
+
+    pub(super) fn problem_at(&mut self, pointer: String, message: String) {
+        let problem = Problem { pointer, message };
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.insert(problem);
+        } else if !self.problems.contains(&problem) {
+            self.dropped_problems += 1;
+        }
+    }
+
+    /// Takes nodes from what this document may become; false if there are none left.
+    pub(super) fn spend(&mut self, nodes: usize) -> bool {
+        let left = self.nodes_left.checked_sub(nodes);
+        self.nodes_left = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// Whether the document became larger than it may.
+    pub(super) const fn is_exhausted(&self) -> bool {
+        self.nodes_left == 0
+    }
+}
+
+/// Reads a document; see [`super::read`].
+pub(super) fn read(bytes: &[u8], origin: &Origin, load: &dyn Load) -> Result<Document, CompileError> {
+    let (value, repeated_keys) = parse(bytes)?;
+    let shelf = Shelf::default();
+    let (files, main) = Files::new(&shelf, value, origin, load);
+    let top = Node::top(main);
+    let mut reader = Reader {
+        version: Version::of(&top)?,
+        main,
+        origin,
+        references: References::new(files),
+        types: TypeTable::new(&top),
+        finished_types: Types::new(),
+        security_schemes: BTreeMap::new(),
+        patterns: BTreeMap::new(),
+        problems: BTreeSet::new(),
+        dropped_problems: 0,
+        nodes_left: MAX_NODES,
+    };
+    for problem in repeated_keys {
+        reader.problem_at(problem.pointer, problem.message);
+    }
+    reader.security_schemes = reader.read_security_schemes(&top);
+    let (functions, skipped) = reader.operations(&top);
+    Ok(reader.into_document(&top, functions, skipped))
+}
+
+impl<'a> Reader<'a> {
+    fn into_document(mut self, top: &Node<'a>, mut functions: Vec<Function>, skipped: Vec<Skipped>) -> Document {
+        self.finish_types();
+        let mut types = std::mem::take(&mut self.finished_types);
+        for name in type_cycle::cut(&mut types) {
+            let message = format!("the type `{name}` contains itself; the inner one is taken for anything");
+            self.problem_at("/components/schemas".to_owned(), message);
+        }
+        let renames = self.types.renames();
+        if !renames.is_empty() {
+            types = types.into_iter().map(|(name, schema)| (renames.get(&name).cloned().unwrap_or(name), schema)).collect();
+            types.values_mut().for_each(|schema| rename(schema, &renames));
+            functions.iter_mut().flat_map(schemas).for_each(|schema| rename(schema, &renames));
+        }
+        let (files, file_problems) = self.references.files.into_read();
+        self.problems.extend(file_problems);
+        let mut problems: Vec<Problem> = self.problems.into_iter().collect();
+        if self.dropped_problems > 0 {
+            problems.push(Problem { pointer: String::new(), message: format!("{} more problems are not listed", self.dropped_problems) });
+        }
+        let info = top.get("info");
+        let text = |key: &str| info.as_ref().and_then(|info| info.text(key)).unwrap_or_default();
+        Document {
+            title: prose::line(text("title"), 120),
+            version: self.version.as_str().to_owned(),
+            description: prose::paragraphs(text("description"), 1000),
+            operations: functions.len() + skipped.len(),
+            functions,
+            types,
+            security_schemes: self.security_schemes,
+            skipped,
+            problems,
+            files,
+        }
+    }
+}
+
+/// All schemas of a function.
+fn schemas(function: &mut Function) -> impl Iterator<Item = &mut Value> {
+    let parameters = function.parameters.iter_mut().map(|parameter| &mut parameter.schema);
+    let bodies = function.body.iter_mut().flat_map(|body| &mut body.variants).map(|variant| &mut variant.schema);
+    parameters.chain(bodies).chain(&mut function.result)
+}

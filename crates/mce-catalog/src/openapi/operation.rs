@@ -1,0 +1,88 @@
+//! One operation to one function.
+
+use super::document::{Reader, Version};
+use super::prose;
+use super::walk::Found;
+use crate::function::{Effect, Function, HttpTarget, Target};
+
+/// Tags that are kept of one operation.
+const MAX_TAGS: usize = 20;
+
+impl<'a> Reader<'a> {
+    /// The function of an operation, without its names.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be called.
+    pub(super) fn operation(&mut self, found: &Found<'a>) -> Result<Function, String> {
+        let node = &found.node;
+        if node.object().is_none() {
+            return Err("the operation is no object".to_owned());
+        }
+        if node.text("$ref").is_some() {
+            self.references.follow(node.clone())?;
+        }
+        if !is_token(&found.method) {
+            return Err("the method is no token of HTTP".to_owned());
+        }
+        if found.method.eq_ignore_ascii_case("CONNECT") {
+            return Err("a method that makes a tunnel cannot be called".to_owned());
+        }
+        let security = self.security(node);
+        let declared = self.declared_parameters(found)?;
+        let body = match self.version {
+            Version::Swagger2 => self.swagger_body(node, &declared)?,
+            _ => self.request_body(node)?,
+        };
+        let parameters = self.parameters(found, declared, &security, body.is_some());
+        let (result, accepts, errors) = self.responses(found);
+        let description = node.text("description").unwrap_or_default();
+        let (item_summary, item_description) = (found.item.text("summary"), found.item.text("description"));
+        let summary = node.text("summary").filter(|text| !text.trim().is_empty()).map(|text| prose::line(text, 120));
+        Ok(Function {
+            server: String::new(),
+            operation: String::new(),
+            operation_id: None,
+            python: String::new(),
+            typescript: String::new(),
+            effect: effect(&found.method),
+            summary: summary
+                .or_else(|| [description, item_summary.unwrap_or_default()].into_iter().map(|text| prose::first_sentence(text, 120)).find(|text| !text.is_empty()))
+                .unwrap_or_default(),
+            description: prose::paragraphs(if description.trim().is_empty() { item_description.unwrap_or_default() } else { description }, 1000),
+            tags: node.get("tags").iter().flat_map(|tags| tags.items().collect::<Vec<_>>()).filter_map(|tag| tag.value.as_str()).take(MAX_TAGS).map(|tag| prose::line(tag, 80)).collect(),
+            is_deprecated: node.flag("deprecated") == Some(true),
+            parameters,
+            body,
+            result,
+            errors,
+            target: Target::Http(HttpTarget {
+                method: found.method.clone(),
+                path: path_on_the_wire(found.path),
+                base_url: self.base_url(found),
+                accepts,
+                security,
+            }),
+        })
+    }
+}
+
+/// By method, as long as the configuration says nothing else.
+fn effect(method: &str) -> Effect {
+    match method {
+        "GET" | "HEAD" | "OPTIONS" | "QUERY" | "TRACE" => Effect::Read,
+        "DELETE" => Effect::Destructive,
+        _ => Effect::Write,
+    }
+}
+
+/// The key of the Paths Object without its fragment, which only tells operations apart; with a slash in front.
+fn path_on_the_wire(key: &str) -> String {
+    let path = key.split_once('#').map_or(key, |(path, _)| path);
+    if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }
+}
+
+/// RFC 9110, 5.6.2.
+pub(super) fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 100 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
