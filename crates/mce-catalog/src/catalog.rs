@@ -12,7 +12,7 @@ use crate::{
     function::{Effect, Function, SecurityScheme, Types},
     lookup::{LookupError, Reference, closest},
     schema,
-    search::{Found, Hit, Ranking, rank},
+    search::{Found, Hit, Place, Ranking, rank, words::name_words},
     store::{FunctionRow, Store, StoreError},
 };
 
@@ -220,7 +220,14 @@ impl Catalog {
                 documents.push((key, view));
             }
         }
-        let ranked = rank(&self.store, &self.ranking()?, query.text)?;
+        let places: Vec<Place> = documents
+            .iter()
+            .map(|(key, view)| Place {
+                document: *key,
+                name: name_words(&view.name),
+            })
+            .collect();
+        let ranked = rank(&self.store, &self.ranking()?, &places, query.text)?;
         let mut found = Found::default();
         for one in ranked {
             let visible = documents

@@ -1,20 +1,17 @@
 //! Ranking of functions for a query in words. Deterministic: equal scores are ordered by server and name.
 
+mod query;
 mod synonyms;
 pub(crate) mod words;
 
 use std::{cmp::Ordering, sync::Arc};
 
-use self::words::{is_stop_word, split, stem};
+use self::query::Concept;
 use crate::{
     function::Effect,
+    lookup::distance,
     store::{Column, IndexedFunction, Store, StoreError},
 };
-
-/// Longer queries are cut.
-const MAX_QUERY_CHARS: usize = 400;
-/// More words of a query are not looked at.
-const MAX_QUERY_WORDS: usize = 24;
 
 /// A function that fits a query.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +56,16 @@ pub(crate) struct Ranked {
     pub(crate) score: f32,
 }
 
+/// A server whose functions are ranked.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The number of its document.
+    pub(crate) document: i64,
+    /// The words of its name.
+    pub(crate) name: Vec<String>,
+}
+
+/// How much a word in a column says about a function.
 const fn column_weight(column: Column) -> f32 {
     match column {
         Column::Name => 4.0,
@@ -66,55 +73,66 @@ const fn column_weight(column: Column) -> f32 {
         Column::Tags => 1.0,
         Column::Summary => 3.0,
         Column::Description => 1.0,
-        Column::Parameters => 0.5,
+        Column::Parameters => 0.6,
     }
 }
 
+/// The weight at which a word counts half.
+const HALF_WEIGHT: f32 = 3.0;
+/// How much naming a server counts, against a word that few functions have.
+const SERVER_WEIGHT: f32 = 0.8;
+/// How much of the score depends on how many of the concepts were found.
+const COVERAGE: f32 = 0.6;
+/// How much a name counts that has no other words than the query.
+const PRECISION: f32 = 0.35;
+/// What a function keeps whose effect is not the one that the query's verb means.
+const OTHER_EFFECT: f32 = 0.85;
+/// What a deprecated function keeps.
+const DEPRECATED: f32 = 0.6;
+
+/// What the concepts add up to, for each function.
+struct Scores {
+    total: Vec<f32>,
+    /// Weights of the concepts that were found.
+    covered: Vec<f32>,
+    /// Concepts that occur in the name.
+    in_name: Vec<u32>,
+    /// Weights of all concepts.
+    all: f32,
+}
+
 /// All functions that have a word of the query, best first.
-pub(crate) fn rank(store: &Store, ranking: &Ranking, query: &str) -> Result<Vec<Ranked>, StoreError> {
-    let query: String = query.chars().take(MAX_QUERY_CHARS).collect();
-    let count = ranking.functions.len();
-    let mut total = vec![0.0_f32; count];
-    let words: Vec<String> = split(&query)
-        .into_iter()
-        .filter(|word| !is_stop_word(word))
-        .take(MAX_QUERY_WORDS)
-        .collect();
-    for word in &words {
-        let mut terms = vec![(stem(word), 1.0_f32)];
-        terms.extend(synonyms::synonyms(word).into_iter().map(|(other, weight)| (stem(other), weight)));
-        let mut best = vec![0.0_f32; count];
-        for (term, weight) in terms {
-            let mut here = vec![0.0_f32; count];
-            let mut functions = 0_u32;
-            for posting in store.postings(&term)? {
-                let Ok(at) = ranking.functions.binary_search_by_key(&posting.function, |function| function.key) else {
-                    continue;
-                };
-                if let Some(score) = here.get_mut(at) {
-                    functions += u32::from(*score == 0.0);
-                    *score += column_weight(posting.column);
-                }
-            }
-            let rarity = inverse_frequency(count, functions);
-            for (best, here) in best.iter_mut().zip(here) {
-                *best = best.max(weight * rarity * here / (here + 3.0));
-            }
-        }
-        for (total, best) in total.iter_mut().zip(best) {
-            *total += best;
+pub(crate) fn rank(store: &Store, ranking: &Ranking, places: &[Place], query: &str) -> Result<Vec<Ranked>, StoreError> {
+    let wanted = query::read(query);
+    let functions = ranking.functions.as_slice();
+    let mut scores = Scores {
+        total: vec![0.0; functions.len()],
+        covered: vec![0.0; functions.len()],
+        in_name: vec![0; functions.len()],
+        all: 0.0,
+    };
+    for concept in &wanted.concepts {
+        add_concept(store, functions, places, concept, &mut scores)?;
+    }
+    let mut ranked = Vec::new();
+    for (at, function) in functions.iter().enumerate() {
+        let get = |list: &[f32]| list.get(at).copied().unwrap_or_default();
+        let (total, covered) = (get(&scores.total), get(&scores.covered));
+        if total > 0.0 {
+            let coverage = 1.0 - COVERAGE + COVERAGE * covered / scores.all;
+            let precision = 1.0 + PRECISION * ratio(scores.in_name.get(at).copied().unwrap_or_default(), function.name_words);
+            let effect = if wanted.effect.is_none_or(|effect| suits(effect, function.effect)) {
+                1.0
+            } else {
+                OTHER_EFFECT
+            };
+            let age = if function.is_deprecated { DEPRECATED } else { 1.0 };
+            ranked.push(Ranked {
+                function: *function,
+                score: total * coverage * precision * effect * age,
+            });
         }
     }
-    let mut ranked: Vec<Ranked> = ranking
-        .functions
-        .iter()
-        .zip(total)
-        .filter(|(_, score)| *score > 0.0)
-        .map(|(function, score)| Ranked {
-            function: *function,
-            score,
-        })
-        .collect();
     ranked.sort_by(|a, b| {
         b.score
             .partial_cmp(&a.score)
@@ -124,8 +142,118 @@ pub(crate) fn rank(store: &Store, ranking: &Ranking, query: &str) -> Result<Vec<
     Ok(ranked)
 }
 
+/// Adds to each function's score how well it fits one concept: by the word that fits it best.
+fn add_concept(
+    store: &Store,
+    functions: &[IndexedFunction],
+    places: &[Place],
+    concept: &Concept,
+    scores: &mut Scores,
+) -> Result<(), StoreError> {
+    let mut best = vec![0.0_f32; functions.len()];
+    let mut is_in_name = vec![false; functions.len()];
+    let mut rarest = 0.0_f32;
+    let mut add = |term: &str, weight: f32| -> Result<bool, StoreError> {
+        let mut here = vec![0.0_f32; functions.len()];
+        let mut count = 0_u32;
+        for posting in store.postings(term)? {
+            let Ok(at) = functions.binary_search_by_key(&posting.function, |function| function.key) else {
+                continue;
+            };
+            if let (Some(score), Some(in_name)) = (here.get_mut(at), is_in_name.get_mut(at)) {
+                count += u32::from(*score == 0.0);
+                *score += column_weight(posting.column);
+                *in_name |= posting.column == Column::Name;
+            }
+        }
+        let rarity = weight * rarity(functions.len(), count);
+        for (best, here) in best.iter_mut().zip(here) {
+            *best = best.max(rarity * here / (here + HALF_WEIGHT));
+        }
+        if count > 0 {
+            rarest = rarest.max(rarity);
+        }
+        Ok(count > 0)
+    };
+    let mut is_known = false;
+    for (term, weight) in &concept.terms {
+        is_known |= add(term, *weight)?;
+    }
+    if !is_known && let Some((term, _)) = concept.terms.first() {
+        for (near, weight) in nearest(&store.vocabulary()?, term) {
+            add(&near, weight)?;
+        }
+    }
+    for place in places {
+        if concept.terms.iter().any(|(term, _)| place.name.contains(term)) {
+            let of_server = functions.iter().filter(|function| function.document == place.document).count();
+            let weight = SERVER_WEIGHT * rarity(functions.len(), u32::try_from(of_server).unwrap_or(u32::MAX));
+            rarest = rarest.max(weight);
+            let all = best
+                .iter_mut()
+                .zip(functions)
+                .filter(|(_, function)| function.document == place.document);
+            all.for_each(|(best, _)| *best = best.max(weight));
+        }
+    }
+    let weight = concept.weight * rarest;
+    scores.all += weight;
+    for (at, best) in best.into_iter().enumerate().filter(|(_, best)| *best > 0.0) {
+        if let (Some(total), Some(covered), Some(in_name)) =
+            (scores.total.get_mut(at), scores.covered.get_mut(at), scores.in_name.get_mut(at))
+        {
+            *total += concept.weight * best;
+            *covered += weight;
+            *in_name += u32::from(is_in_name.get(at).copied().unwrap_or_default());
+        }
+    }
+    Ok(())
+}
+
+/// Words of the index that an unknown word may mean: ones that it begins, else ones that differ by a typing error.
+fn nearest(vocabulary: &[(String, u32)], word: &str) -> Vec<(String, f32)> {
+    const MAX_WORDS: usize = 4;
+    let chars: Vec<char> = word.chars().collect();
+    if chars.len() < 4 {
+        return Vec::new();
+    }
+    let limit = if chars.len() < 6 { 1 } else { 2 };
+    let mut found: Vec<(usize, std::cmp::Reverse<u32>, &str)> = Vec::new();
+    for (known, count) in vocabulary {
+        let other: Vec<char> = known.chars().collect();
+        let gap = if known.starts_with(word) {
+            Some(limit)
+        } else {
+            distance(&chars, &other, limit)
+        };
+        found.extend(gap.map(|gap| (gap, std::cmp::Reverse(*count), known.as_str())));
+    }
+    found.sort_unstable();
+    let best = found.first().map_or(0, |(gap, ..)| *gap);
+    found
+        .into_iter()
+        .take_while(|(gap, ..)| *gap == best)
+        .take(MAX_WORDS)
+        .map(|(_, _, known)| (known.to_owned(), 0.8))
+        .collect()
+}
+
+fn suits(wanted: Effect, effect: Effect) -> bool {
+    match wanted {
+        Effect::Read => effect == Effect::Read,
+        Effect::Write => effect == Effect::Write,
+        // Much is removed or cancelled by a call that only writes.
+        Effect::Destructive => effect != Effect::Read,
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "counts of functions are far below 2^24")]
-fn inverse_frequency(all: usize, with_word: u32) -> f32 {
+fn rarity(all: usize, with_word: u32) -> f32 {
     let with_word = with_word as f32;
-    (1.0 + (all as f32 - with_word + 0.5) / (with_word + 0.5)).ln()
+    (1.0 + (all as f32 - with_word + 0.5).max(0.0) / (with_word + 0.5)).ln()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of words are far below 2^24")]
+fn ratio(part: u32, whole: u32) -> f32 {
+    (part as f32 / whole.max(1) as f32).min(1.0)
 }

@@ -6,7 +6,10 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{Store, StoreError, function, index::Indexer};
-use crate::function::{Function, SecurityScheme, Types};
+use crate::{
+    function::{Function, SecurityScheme, Types},
+    openapi::{Document, FurtherFile, Origin, Problem, Skipped},
+};
 
 /// What is known of a compiled document, without functions and types.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,15 +24,15 @@ pub struct DocumentRecord {
     pub title: String,
     /// The document's description, or empty.
     pub description: String,
-    /// The version of the API, or empty.
-    pub version: String,
-    /// The version of the OpenAPI Specification that it is written in, or another kind of source.
+    /// The version of the OpenAPI Specification that it is written in.
     pub format: String,
     /// Operations in the document; each is a function or skipped.
     pub operations: usize,
     /// Operations that are no functions.
+    #[serde(with = "skipped_rows")]
     pub skipped: Vec<Skipped>,
     /// Faults that cost no operation.
+    #[serde(with = "problem_rows")]
     pub problems: Vec<Problem>,
     /// How long compiling took, in milliseconds.
     pub compile_ms: u64,
@@ -48,26 +51,6 @@ pub struct Source {
     pub etag: Option<String>,
 }
 
-/// An operation that became no function.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
-    /// `METHOD /path`.
-    pub operation: String,
-    /// JSON pointer to the cause.
-    pub pointer: String,
-    /// Why, in words.
-    pub reason: String,
-}
-
-/// A fault of a document that cost no operation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
-    /// JSON pointer to it.
-    pub pointer: String,
-    /// What is wrong, in words.
-    pub message: String,
-}
-
 /// A document to keep.
 #[derive(Debug, Clone, Copy)]
 pub struct CompiledDocument<'a> {
@@ -79,6 +62,40 @@ pub struct CompiledDocument<'a> {
     pub types: &'a Types,
     /// By the document's names.
     pub security_schemes: &'a BTreeMap<String, SecurityScheme>,
+}
+
+impl DocumentRecord {
+    /// The record of a document that was read from `location`. What the reader does not know is left for the caller:
+    /// the sources have only the further files, and `compile_ms` and `compiled_at` are 0.
+    pub fn new(location: &str, compiler: &str, document: &Document) -> Self {
+        Self {
+            location: location.to_owned(),
+            sources: document.files.iter().map(Source::of).collect(),
+            compiler: compiler.to_owned(),
+            title: document.title.clone(),
+            description: document.description.clone(),
+            format: document.version.clone(),
+            operations: document.operations,
+            skipped: document.skipped.clone(),
+            problems: document.problems.clone(),
+            compile_ms: 0,
+            compiled_at: 0,
+        }
+    }
+}
+
+impl Source {
+    fn of(file: &FurtherFile) -> Self {
+        let location = match &file.origin {
+            Origin::File(path) => path.display().to_string(),
+            Origin::Url(url) => url.to_string(),
+        };
+        Self {
+            location,
+            sha256: file.sha256.clone(),
+            etag: None,
+        }
+    }
 }
 
 impl Store {
@@ -209,7 +226,7 @@ fn insert(transaction: &Transaction<'_>, document: CompiledDocument<'_>) -> rusq
     let mut indexer = Indexer::new(transaction, types)?;
     for function in functions {
         let words = indexer.words(function);
-        let row = function::insert(transaction, id, function, words.count())?;
+        let row = function::insert(transaction, id, function, words.in_name())?;
         indexer.insert(row, &words)?;
     }
     Ok(())
@@ -238,4 +255,42 @@ pub(super) fn json<T: DeserializeOwned>(text: &str) -> rusqlite::Result<T> {
 
 pub(super) fn text(value: &impl Serialize) -> rusqlite::Result<String> {
     serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+}
+
+/// The reader's own types know nothing of how they are kept.
+mod skipped_rows {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::openapi::Skipped;
+
+    pub(super) fn serialize<S: Serializer>(all: &[Skipped], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(all.iter().map(|one| (&one.operation, &one.pointer, &one.reason)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Skipped>, D::Error> {
+        let rows = Vec::<(String, String, String)>::deserialize(deserializer)?;
+        Ok(rows
+            .into_iter()
+            .map(|(operation, pointer, reason)| Skipped {
+                operation,
+                pointer,
+                reason,
+            })
+            .collect())
+    }
+}
+
+mod problem_rows {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::openapi::Problem;
+
+    pub(super) fn serialize<S: Serializer>(all: &[Problem], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(all.iter().map(|one| (&one.pointer, &one.message)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Problem>, D::Error> {
+        let rows = Vec::<(String, String)>::deserialize(deserializer)?;
+        Ok(rows.into_iter().map(|(pointer, message)| Problem { pointer, message }).collect())
+    }
 }

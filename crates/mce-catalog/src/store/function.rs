@@ -36,8 +36,8 @@ pub(crate) struct IndexedFunction {
     pub(crate) document: i64,
     pub(crate) effect: Effect,
     pub(crate) is_deprecated: bool,
-    /// Words in all columns of the index.
-    pub(crate) words: u32,
+    /// Words of its name.
+    pub(crate) name_words: u32,
 }
 
 impl Store {
@@ -114,14 +114,14 @@ impl Store {
     pub(crate) fn indexed_functions(&self) -> Result<Vec<IndexedFunction>, StoreError> {
         self.read("the index", |connection: &Connection| {
             let mut statement =
-                connection.prepare_cached("SELECT id, document, effect, is_deprecated, words FROM catalog_function ORDER BY id")?;
+                connection.prepare_cached("SELECT id, document, effect, is_deprecated, name_words FROM catalog_function ORDER BY id")?;
             let rows = statement.query_map([], |row| {
                 Ok(IndexedFunction {
                     key: row.get(0)?,
                     document: row.get(1)?,
                     effect: effect(row.get_ref(2)?.as_str()?),
                     is_deprecated: row.get(3)?,
-                    words: row.get(4)?,
+                    name_words: row.get(4)?,
                 })
             })?;
             rows.collect()
@@ -137,12 +137,12 @@ impl Store {
     }
 }
 
-pub(super) fn insert(transaction: &Transaction<'_>, document: i64, function: &Function, words: u32) -> rusqlite::Result<FunctionKey> {
+pub(super) fn insert(transaction: &Transaction<'_>, document: i64, function: &Function, name_words: u32) -> rusqlite::Result<FunctionKey> {
     let key: String = function.python.nfkc().collect();
     transaction
         .prepare_cached(
             "INSERT INTO catalog_function (document, python, python_key, typescript, operation, operation_id, effect, summary,
-                                           is_deprecated, words, function)
+                                           is_deprecated, name_words, function)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         )?
         .execute(params![
@@ -155,7 +155,7 @@ pub(super) fn insert(transaction: &Transaction<'_>, document: i64, function: &Fu
             function.effect.as_str(),
             function.summary,
             function.is_deprecated,
-            words,
+            name_words,
             text(function)?
         ])?;
     Ok(transaction.last_insert_rowid())

@@ -9,7 +9,7 @@ use super::{FunctionKey, Store, StoreError};
 use crate::{
     function::{Function, Target, Types},
     schema,
-    search::words::{indexed_words, name_words},
+    search::words::{indexed_words, name_words, split},
 };
 
 /// Words of descriptions after this many say little about the function.
@@ -60,11 +60,13 @@ impl Column {
 #[derive(Debug, Default)]
 pub(super) struct Words {
     columns: [Vec<String>; 6],
+    in_name: u32,
 }
 
 impl Words {
-    pub(super) fn count(&self) -> u32 {
-        u32::try_from(self.columns.iter().map(Vec::len).sum::<usize>()).unwrap_or(u32::MAX)
+    /// How many words the function's name has.
+    pub(super) fn in_name(&self) -> u32 {
+        self.in_name
     }
 }
 
@@ -92,10 +94,12 @@ impl<'a> Indexer<'a> {
         let mut description = indexed_words(&function.description);
         description.truncate(MAX_DESCRIPTION_WORDS);
         let path = match &function.target {
-            Target::Http(target) => name_words(&target.path),
+            Target::Http(target) => name_words(&literal_path(&target.path)),
         };
         let tags = function.tags.iter().flat_map(|tag| indexed_words(tag)).collect();
+        let in_name = u32::try_from(split(&function.typescript).len()).unwrap_or(u32::MAX);
         Words {
+            in_name,
             columns: [
                 name,
                 path,
@@ -161,6 +165,21 @@ impl<'a> Indexer<'a> {
             self.property_words(property, found, depth + 1);
         }
     }
+}
+
+/// A path template without its parameters, whose names are among the parameters.
+fn literal_path(path: &str) -> String {
+    let mut is_parameter = false;
+    let mut literal = String::new();
+    for c in path.chars() {
+        match c {
+            '{' => is_parameter = true,
+            '}' => is_parameter = false,
+            _ if is_parameter => {}
+            _ => literal.push(c),
+        }
+    }
+    literal
 }
 
 /// Words once each, as many as fit.

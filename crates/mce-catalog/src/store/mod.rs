@@ -18,7 +18,7 @@ use std::{
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 pub use self::{
-    document::{CompiledDocument, DocumentRecord, Problem, Skipped, Source},
+    document::{CompiledDocument, DocumentRecord, Source},
     error::StoreError,
     function::FunctionRow,
 };
@@ -53,7 +53,7 @@ const CREATE: &str = "
     CREATE TABLE catalog_function (
         id INTEGER PRIMARY KEY, document INTEGER NOT NULL, python TEXT NOT NULL, python_key TEXT NOT NULL, typescript TEXT NOT NULL,
         operation TEXT NOT NULL, operation_id TEXT, effect TEXT NOT NULL, summary TEXT NOT NULL,
-        is_deprecated INTEGER NOT NULL, words INTEGER NOT NULL, function TEXT NOT NULL
+        is_deprecated INTEGER NOT NULL, name_words INTEGER NOT NULL, function TEXT NOT NULL
     );
     CREATE UNIQUE INDEX catalog_function_python ON catalog_function (document, python_key);
     CREATE INDEX catalog_function_typescript ON catalog_function (document, typescript);

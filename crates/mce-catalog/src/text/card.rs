@@ -9,6 +9,7 @@ use super::{
     Language,
     definitions::definitions,
     example::example,
+    literal::literal,
     note::constraints,
     prose::{one_line, paragraph},
     python,
@@ -94,9 +95,9 @@ pub struct ParameterCard {
     /// At most 300 characters.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// What the API takes when it is left out.
+    /// What the API takes when it is left out, as a literal of the language.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub default: Option<Value>,
+    pub default: Option<String>,
     /// The values that it may have, at most 100.
     #[serde(rename = "enum", skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<Value>,
@@ -203,7 +204,10 @@ fn parameter_card(parameter: &Parameter, type_text: String, types: &Types, langu
             .filter(|text| !text.is_empty())
             .collect::<Vec<_>>()
             .join("; "),
-        default: find("default").filter(|value| !value.is_null()).filter(is_short).cloned(),
+        default: find("default")
+            .filter(|value| !value.is_null())
+            .filter(is_short)
+            .map(|value| literal(value, language)),
         values: if is_listed {
             Vec::new()
         } else {
