@@ -5,16 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Is, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
-};
+use seccompiler::{SeccompCmpArgLen as Length, SeccompCmpOp as Is, SeccompCondition, SeccompRule};
 
 use crate::allowed_calls::ALLOWED;
-
-#[cfg(target_arch = "x86_64")]
-const ARCHITECTURE: TargetArch = TargetArch::x86_64;
-#[cfg(target_arch = "aarch64")]
-const ARCHITECTURE: TargetArch = TargetArch::aarch64;
+use crate::call_tree::{Verdict, compile_tree};
 
 /// Stands for the worker's own process id in rules; the worker puts the right one in. No other number in the filter is
 /// equal to it, which the tests check.
@@ -35,13 +29,19 @@ const INSTRUCTION: usize = 8;
 
 /// Compiles the filter for this machine's architecture.
 pub(crate) fn compile_filter() -> Result<Filter, seccompiler::BackendError> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = conditional()?.into_iter().collect();
-    for call in ALLOWED.iter().flat_map(|group| group.calls) {
-        rules.insert(*call, Vec::new());
-    }
-    let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    let program: BpfProgram = SeccompFilter::new(rules, refuse, SeccompAction::Allow, ARCHITECTURE)?.try_into()?;
-    let program = [unknown_calls().as_slice(), &program].concat();
+    let allowed = ALLOWED.iter().flat_map(|group| group.calls).map(|call| (*call, Verdict::Allow));
+    let checked = conditional()?.into_iter().map(|(call, rules)| (call, Verdict::Check(rules)));
+    // Its flags lie in memory, where a filter cannot see them. C libraries fall back to `clone` on this error only.
+    let unknown = [(libc::SYS_clone3, Verdict::Refuse(libc::ENOSYS))];
+    // Numbers of system calls are small and positive.
+    let by_number = |(call, verdict)| Some((u32::try_from(call).ok()?, verdict));
+    let program = compile_tree(
+        allowed
+            .chain(checked)
+            .chain(unknown)
+            .filter_map(by_number)
+            .collect::<BTreeMap<_, _>>(),
+    );
     let mut filter = Filter {
         bytes: Vec::with_capacity(program.len() * INSTRUCTION),
         length: program.len(),
@@ -56,20 +56,6 @@ pub(crate) fn compile_filter() -> Result<Filter, seccompiler::BackendError> {
         filter.bytes.extend(instruction.k.to_ne_bytes());
     }
     Ok(filter)
-}
-
-/// Makes `clone3` unknown to the program. Its flags lie in memory, where a filter cannot see them; C libraries fall back to
-/// `clone` on this error, and on no other.
-fn unknown_calls() -> [seccompiler::sock_filter; 3] {
-    const LOAD_NUMBER: u16 = 0x20;
-    const JUMP_IF_EQUAL: u16 = 0x15;
-    const RETURN: u16 = 0x06;
-    let instruction = |code, jf, k| seccompiler::sock_filter { code, jt: 0, jf, k };
-    [
-        instruction(LOAD_NUMBER, 0, 0),
-        instruction(JUMP_IF_EQUAL, 1, u32::try_from(libc::SYS_clone3).unwrap_or_default()),
-        instruction(RETURN, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs()),
-    ]
 }
 
 type Rules = (i64, Vec<SeccompRule>);

@@ -53,8 +53,8 @@ pub(crate) struct FirstProcess<'a> {
 }
 
 impl FirstProcess<'_> {
-    /// Becomes the program. If that fails, says so on `report`, which else closes when the program is executed.
-    #[expect(clippy::exit, reason = "a forked child must never return into its parent's code")]
+    /// Becomes the program. If that fails, says so on `report`, which else closes when the program is executed. A forked
+    /// child must never return into its parent's code, so that this does not.
     pub(crate) fn run(self, report: OwnedFd) -> ! {
         let Err(failure) = self.execute();
         // A launcher that has gone needs no report.
@@ -125,6 +125,8 @@ impl FirstProcess<'_> {
             Identity::Nobody { is_admin: false } => (NOBODY, CapabilitySet::empty()),
             Identity::Unchanged => return set_capabilities(None, only(CapabilitySet::empty())).during(step),
         };
+        // To change the bounding set is itself a capability, so that it comes first.
+        drop_bounding(keeps)?;
         set_keep_capabilities(true).during(step)?;
         let (user, group) = (Uid::from_raw(id), Gid::from_raw(id));
         set_thread_res_gid(group, group, group).during(step)?;
@@ -165,10 +167,8 @@ pub(crate) fn name_host() -> Result<(), Failure> {
     rustix::system::sethostname(b"mce").during(|| "set the host name".to_owned())
 }
 
-/// Drops all capabilities but `keeps`, from every set; those that are kept survive the exec.
-fn keep_capabilities(keeps: CapabilitySet) -> Result<(), Failure> {
-    let step = || "drop capabilities".to_owned();
-    // The bounding set comes first: to change it is itself a capability.
+/// Drops all capabilities but `keeps` from the bounding set.
+fn drop_bounding(keeps: CapabilitySet) -> Result<(), Failure> {
     for bit in 0..u64::BITS {
         let capability = CapabilitySet::from_bits_retain(1 << bit);
         if keeps.contains(capability) {
@@ -177,9 +177,15 @@ fn keep_capabilities(keeps: CapabilitySet) -> Result<(), Failure> {
         match remove_capability_from_bounding_set(capability) {
             // The kernel knows no further one.
             Err(rustix::io::Errno::INVAL) => break,
-            other => other.during(step)?,
+            other => other.during(|| "drop capabilities".to_owned())?,
         }
     }
+    Ok(())
+}
+
+/// Drops all capabilities but `keeps` from the other sets; those that are kept survive the exec.
+fn keep_capabilities(keeps: CapabilitySet) -> Result<(), Failure> {
+    let step = || "drop capabilities".to_owned();
     set_capabilities(None, only(keeps)).during(step)?;
     clear_ambient_capability_set().during(step)?;
     for capability in keeps.iter() {

@@ -70,7 +70,10 @@ pub fn spawn(spec: &JailSpec, launcher: &Launcher, control: OwnedFd) -> Result<J
     let mut child = command.spawn().map_err(failed)?;
     // The command holds the far ends, whose closing tells that the launcher has ended.
     drop(command);
-    let report = send(&lifeline, spec, &[control.as_fd()]).and_then(|()| receive(&lifeline));
+    let sent = send(&lifeline, spec, &[control.as_fd()]);
+    // From here on only the jail has it, and its end can be seen on the other side.
+    drop(control);
+    let report = sent.and_then(|()| receive(&lifeline));
     let (standing, mut fds) = match report {
         Ok((Report::Stands(standing), fds)) => (standing, fds),
         Ok((report, _)) => {

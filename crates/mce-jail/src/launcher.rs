@@ -38,7 +38,7 @@ pub fn launcher_main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let lifeline = UnixStream::from(lifeline);
-    match Launch::receive(&lifeline).map_err(Report::Failed).and_then(|launch| launch.start()) {
+    match Launch::receive(&lifeline).map_err(Report::Failed).and_then(Launch::start) {
         Ok(jail) => jail.attend(&lifeline),
         Err(report) => {
             // A host that has gone needs no report.

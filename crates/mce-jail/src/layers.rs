@@ -87,10 +87,11 @@ impl Layers {
                 fix: fix.to_owned(),
             })
         };
+        let landlock_suffices = || self.landlock && landlock_version().is_ok_and(|version| version >= LANDLOCK_ALONE);
         if !self.namespaces && !self.seccomp {
             return refuse("neither namespaces nor seccomp keep programs from the network", NAMESPACES_FIX);
         }
-        if !self.namespaces && !(self.landlock && landlock_version().is_ok_and(|version| version >= LANDLOCK_ALONE)) {
+        if !self.namespaces && !landlock_suffices() {
             return refuse(
                 "neither namespaces nor Landlock (version 3) keep programs from the files of the host",
                 NAMESPACES_FIX,

@@ -15,14 +15,16 @@
 #![cfg(target_os = "linux")]
 #![expect(
     unsafe_code,
-    reason = "system calls that no library wraps, and fork; all in `system_call`, `launcher` and `command`"
+    reason = "system calls that no library wraps, and fork; all in `system_call`, but for a few uses of them"
 )]
 
 mod allowed_calls;
+mod call_tree;
 mod command;
 mod descriptors;
 mod filter;
 mod first_process;
+mod fork_server;
 mod handshake;
 mod jail_error;
 mod jailed;
@@ -39,11 +41,12 @@ mod system_call;
 
 pub use command::{command, with_lasting_parent};
 pub use descriptors::{kill_process, recv_with_fds, send_with_fds};
+pub use fork_server::{ForkServer, Forked};
 pub use jail_error::JailError;
 pub use jailed::{Jailed, Launcher, spawn};
 pub use launcher::launcher_main;
 pub use layers::{LayerStatus, Layers, probe};
 pub use limits::WorkerLimits;
 pub use memory_use::MemoryUse;
-pub use seal_plan::{Argument, Buffer, Patch, SEAL_PY, SealPlan, Step, Value};
+pub use seal_plan::{SEAL_PY, SealPlan};
 pub use spec::{Bind, CONTROL_FD, JailSpec, PROC_FD, PlacedFile, ROOT, Symlink};

@@ -1,6 +1,6 @@
 //! The root file system of a jail: a read-only tree of binds and a few files, and nothing else.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Component, Path};
 
@@ -18,6 +18,9 @@ use crate::system_call::set_mount_attributes;
 
 /// The only devices. `/dev/zero` is left out: a shared mapping of it is memory that no limit of a process counts.
 const DEVICES: [&str; 3] = ["/dev/null", "/dev/random", "/dev/urandom"];
+
+/// The place for temporary files. Each worker mounts another one over it.
+const TMP: &str = "/tmp";
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 const DEVICE: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC;
@@ -93,6 +96,10 @@ fn attach(tree: &OwnedFd, parent: BorrowedFd<'_>, name: &str) -> Result<(), Fail
 
 /// Puts a tree at `target`, after making a directory or an empty file to put it on.
 fn place_tree(root: &OwnedFd, tree: &OwnedFd, target: &Path) -> Result<(), Failure> {
+    if target != Path::new(TMP) && target.starts_with(TMP) {
+        let cause = format!("nothing can lie below `{TMP}`, where each worker has a file system of its own");
+        return Err(io::Error::other(cause)).during(|| format!("bind `{}`", target.display()));
+    }
     let (parent, name) = make_parent(root, target)?;
     let status = statat(tree, "", AtFlags::EMPTY_PATH).during(|| format!("look at `{}`", target.display()))?;
     if FileType::from_raw_mode(status.st_mode) == FileType::Directory {
@@ -107,7 +114,7 @@ fn place_tree(root: &OwnedFd, tree: &OwnedFd, target: &Path) -> Result<(), Failu
 fn place_tmp(root: &OwnedFd, mib: u32) -> Result<(), Failure> {
     let tmp = make_tmpfs(&[("mode", "1777"), ("size", &format!("{mib}m")), ("nr_inodes", "4096")])?;
     set_mount_attributes(tmp.as_fd(), libc::MOUNT_ATTR_NOEXEC, false).during(|| "make `/tmp` not executable".to_owned())?;
-    place_tree(root, &tmp, Path::new("/tmp"))
+    place_tree(root, &tmp, Path::new(TMP))
 }
 
 fn place_file(root: &OwnedFd, file: &PlacedFile) -> Result<(), Failure> {

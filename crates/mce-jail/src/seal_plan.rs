@@ -1,7 +1,7 @@
 //! The seal plan: the system calls by which a worker locks itself in, as data.
 //!
 //! A worker is a fresh fork of the fork server. It carries out the plan from the first step to the last and only then
-//! looks at the program it is to run. Python does so through `ctypes` ([`SEAL_PY`]), Rust through [`SealPlan::apply`].
+//! looks at the program it is to run. Python does so through `ctypes` ([`SEAL_PY`]), Rust through [`crate::ForkServer`].
 
 use serde::{Deserialize, Serialize};
 
@@ -20,27 +20,27 @@ pub struct SealPlan {
     /// `setns` back to its own `self/ns/pid` (below [`crate::PROC_FD`]) after it.
     pub isolates_pids: bool,
     /// The calls. Each is made once.
-    pub steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
 }
 
 /// One system call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub(crate) struct Step {
     /// What it is for, as a verb; for the message when it fails.
-    pub name: String,
+    pub(crate) name: String,
     /// The number of the system call on this machine.
-    pub number: i64,
+    pub(crate) number: i64,
     /// Up to six arguments; missing ones are 0.
-    pub arguments: Vec<Argument>,
+    pub(crate) arguments: Vec<Argument>,
     /// A negative result ends the worker. Else it is ignored.
-    pub is_fatal: bool,
+    pub(crate) is_fatal: bool,
 }
 
 /// An argument of a system call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Argument {
+pub(crate) enum Argument {
     /// A number.
     Number(i64),
     /// What the step of that index returned.
@@ -52,31 +52,31 @@ pub enum Argument {
 /// Memory that a system call reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Buffer {
+pub(crate) struct Buffer {
     /// Its content, base64 in JSON.
     #[serde(with = "base64_bytes")]
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// Places that are filled in by the worker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub patches: Vec<Patch>,
+    pub(crate) patches: Vec<Patch>,
 }
 
 /// A place in a buffer that only the worker can fill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Patch {
+pub(crate) struct Patch {
     /// Where, in bytes.
-    pub offset: usize,
+    pub(crate) offset: usize,
     /// How many bytes, 4 or 8, in the machine's order.
-    pub size: usize,
+    pub(crate) size: usize,
     /// What.
-    pub value: Value,
+    pub(crate) value: Value,
 }
 
 /// What fills a [`Patch`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Value {
+pub(crate) enum Value {
     /// What the step of that index returned.
     Result(usize),
     /// The address of another buffer with this content, base64 in JSON.

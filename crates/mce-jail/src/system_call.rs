@@ -107,9 +107,9 @@ pub(crate) fn has_seccomp_filters() -> io::Result<()> {
 /// Arguments that the call takes for addresses must be valid for what it does with them, and what it does to the process
 /// (closing descriptors, unmapping memory) must not surprise the owner of anything.
 pub(crate) unsafe fn any(number: c_long, arguments: [i64; 6]) -> io::Result<i64> {
-    let [a, b, c, d, e, f] = arguments;
+    let [first, second, third, fourth, fifth, sixth] = arguments;
     // SAFETY: the caller's promise.
-    let value = unsafe { libc::syscall(number, a, b, c, d, e, f) };
+    let value = unsafe { libc::syscall(number, first, second, third, fourth, fifth, sixth) };
     check(value)
 }
 

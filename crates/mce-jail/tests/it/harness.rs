@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mce_jail::{
@@ -20,6 +21,37 @@ pub(crate) enum Who {
     Tester,
     /// An ordinary user, through `setpriv`, if root runs the tests.
     User,
+}
+
+pub(crate) const ALL: Layers = Layers::ALL;
+/// Neither Landlock nor seccomp helps.
+pub(crate) const ALONE_NAMESPACES: Layers = Layers {
+    landlock: false,
+    seccomp: false,
+    ..ALL
+};
+pub(crate) const WITHOUT_NAMESPACES: Layers = Layers { namespaces: false, ..ALL };
+pub(crate) const WITHOUT_LANDLOCK: Layers = Layers { landlock: false, ..ALL };
+pub(crate) const WITHOUT_SECCOMP: Layers = Layers { seccomp: false, ..ALL };
+pub(crate) const WITHOUT_RLIMITS: Layers = Layers { rlimits: false, ..ALL };
+
+/// A jail that tests share, for each choice: each program has a worker of its own. It ends with the test process.
+pub(crate) fn shared(layers: Layers, who: Who) -> MutexGuard<'static, Jail> {
+    type Jails = Mutex<Vec<(Layers, Who, &'static Mutex<Jail>)>>;
+    static JAILS: Jails = Mutex::new(Vec::new());
+    let jail = {
+        let mut jails = JAILS.lock().unwrap_or_else(PoisonError::into_inner);
+        match jails.iter().find(|(l, w, _)| (*l, *w) == (layers, who)) {
+            Some((_, _, jail)) => *jail,
+            None => {
+                let jail = &*Box::leak(Box::new(Mutex::new(Jail::start(layers, who))));
+                jails.push((layers, who, jail));
+                jail
+            }
+        }
+    };
+    // A test that failed has left nothing behind in it.
+    jail.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A jail with a sealed plan, ready to fork workers.
@@ -115,18 +147,21 @@ impl Jail {
         jail.hello = jail.receive();
         let plan = serde_json::to_vec(&jail.jailed.seal_plan(limits)?).unwrap();
         send_with_fds(&jail.control, &plan, &[]).unwrap();
-        if jail.receive().is_null() {
-            panic!("the fork server refused the plan: {}", jail.stderr());
-        }
+        let is_refused = jail.receive().is_null();
+        assert!(!is_refused, "the fork server refused the plan: {}", jail.stderr());
         Ok(jail)
+    }
+
+    /// Starts a program and returns its frame socket.
+    pub(crate) fn begin(&self, program: &str) -> OwnedFd {
+        let (near, far) = pair();
+        send_with_fds(&self.control, program.as_bytes(), &[far.as_fd()]).unwrap();
+        near
     }
 
     /// Runs a program in a worker; one that starts with `@` in the fork server.
     pub(crate) fn run(&self, program: &str) -> Run {
-        let (near, far) = pair();
-        send_with_fds(&self.control, program.as_bytes(), &[far.as_fd()]).unwrap();
-        drop(far);
-        let answer = receive(&near);
+        let answer = receive(&self.begin(program));
         let status = if program.starts_with('@') {
             0
         } else {
@@ -154,7 +189,7 @@ impl Jail {
     }
 }
 
-fn receive(socket: &OwnedFd) -> Value {
+pub(crate) fn receive(socket: &OwnedFd) -> Value {
     let mut buffer = vec![0; 1 << 20];
     let (count, _) = recv_with_fds(socket, &mut buffer).unwrap();
     if count == 0 {

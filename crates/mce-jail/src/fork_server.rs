@@ -1,0 +1,183 @@
+//! Forking sealed workers, for a fork server in Rust. The counterpart in Python is `guest/seal.py`.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::process::{Pid, getpid};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::seal_plan::{Argument, Buffer, SealPlan, Step, Value};
+use crate::spec::{CONTROL_FD, PROC_FD};
+use crate::system_call::{self, Side, duplicate_process, place_descriptor, unshare};
+
+/// The exit code of a worker that could not be locked in. It has said why on descriptor 2.
+const NOT_SEALED: i32 = 125;
+
+/// The part of a fork server that makes workers. The process must have a single thread.
+#[derive(Debug)]
+pub struct ForkServer {
+    plan: SealPlan,
+    /// The fork server's own PID namespace, to come back to after each fork.
+    own_pids: Option<OwnedFd>,
+}
+
+/// Where [`ForkServer::fork`] has returned.
+#[derive(Debug, Clone, Copy)]
+pub enum Forked {
+    /// In the worker, which is locked in. Descriptor 3 is its frame socket.
+    Worker,
+    /// In the fork server, which has to wait for this process.
+    ForkServer(Pid),
+}
+
+/// Why a worker is not locked in.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to {step}")]
+struct SealError {
+    step: String,
+    source: io::Error,
+}
+
+impl ForkServer {
+    /// Prepares for forks. To be called in the jail's first process.
+    ///
+    /// # Errors
+    ///
+    /// If the own PID namespace cannot be opened.
+    pub fn new(plan: SealPlan) -> io::Result<Self> {
+        let own_pids = plan.isolates_pids.then(|| {
+            // SAFETY: a plan that isolates process ids is made only for a jail with namespaces, whose program has this
+            // descriptor from its start; nobody in it owns the number.
+            let proc = unsafe { BorrowedFd::borrow_raw(PROC_FD) };
+            openat(proc, "self/ns/pid", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        });
+        Ok(Self {
+            plan,
+            own_pids: own_pids.transpose()?,
+        })
+    }
+
+    /// Forks a worker whose only socket is `frame`, and locks it in. A worker for which that fails ends with exit code
+    /// 125 and does not return.
+    ///
+    /// # Errors
+    ///
+    /// In the fork server only, if there is no worker. It must then end: it may be unable to fork again.
+    pub fn fork(&self, frame: OwnedFd) -> io::Result<Forked> {
+        if self.own_pids.is_some() {
+            unshare(libc::CLONE_NEWPID)?;
+        }
+        let side = duplicate_process(0);
+        if let Ok(Side::Child) = side {
+            self.seal_or_end(&frame);
+            return Ok(Forked::Worker);
+        }
+        if let Some(own_pids) = &self.own_pids {
+            move_into_link_name_space(own_pids.as_fd(), Some(LinkNameSpaceType::ProcessID))?;
+        }
+        match side? {
+            Side::Child => Ok(Forked::Worker),
+            Side::Parent(pid) => Ok(Forked::ForkServer(pid)),
+        }
+    }
+
+    fn seal_or_end(&self, frame: &OwnedFd) {
+        let placed = place_descriptor(frame, CONTROL_FD).map_err(|source| SealError {
+            step: "place the frame socket".to_owned(),
+            source,
+        });
+        if let Err(error) = placed.and_then(|()| apply(&self.plan)) {
+            // If descriptor 2 is closed, the exit code must do.
+            let _ = rustix::io::write(rustix::stdio::stderr(), format!("{error}: {}\n", error.source).as_bytes());
+            end();
+        }
+    }
+}
+
+#[expect(
+    clippy::exit,
+    reason = "a worker that is not locked in must never return into the code that runs programs"
+)]
+fn end() -> ! {
+    std::process::exit(NOT_SEALED)
+}
+
+/// Locks the calling process in.
+fn apply(plan: &SealPlan) -> Result<(), SealError> {
+    let mut results = Vec::with_capacity(plan.steps.len());
+    for step in &plan.steps {
+        match make(step, &results) {
+            Ok(value) => results.push(value),
+            Err(source) if step.is_fatal => {
+                return Err(SealError {
+                    step: step.name.clone(),
+                    source,
+                });
+            }
+            Err(_) => results.push(-1),
+        }
+    }
+    Ok(())
+}
+
+fn make(step: &Step, results: &[i64]) -> io::Result<i64> {
+    let mut memory = Memory {
+        buffers: Vec::new(),
+        results,
+    };
+    let mut arguments = [0; 6];
+    for (place, argument) in arguments.iter_mut().zip(&step.arguments) {
+        *place = match argument {
+            Argument::Number(number) => *number,
+            Argument::Result(index) => memory.result(*index)?,
+            Argument::Buffer(buffer) => memory.add(buffer)?,
+        };
+    }
+    // SAFETY: plans are made by this crate and come over the control socket, which only the host writes to. Each address
+    // in them is that of a buffer that lives in `memory` until after the call and is as long as the call expects. The
+    // descriptors that they close, all from 4 on, are those of the fork server, of which a worker uses none.
+    let value = unsafe { system_call::any(step.number, arguments) };
+    drop(memory);
+    value
+}
+
+/// Buffers of one step.
+struct Memory<'a> {
+    /// They stay where they are, whatever happens to this list.
+    buffers: Vec<Box<[u8]>>,
+    results: &'a [i64],
+}
+
+impl Memory<'_> {
+    fn result(&self, index: usize) -> io::Result<i64> {
+        self.results.get(index).copied().ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    }
+
+    /// Keeps a copy of a buffer, with its patches, and returns its address.
+    fn add(&mut self, buffer: &Buffer) -> io::Result<i64> {
+        let mut bytes = buffer.bytes.clone().into_boxed_slice();
+        for patch in &buffer.patches {
+            let value = match &patch.value {
+                Value::Result(index) => self.result(*index)?,
+                Value::Pointer(buffer) => self.add(buffer)?,
+                Value::OwnPid => getpid().as_raw_nonzero().get().into(),
+            };
+            let place = patch
+                .offset
+                .checked_add(patch.size)
+                .and_then(|end| bytes.get_mut(patch.offset..end));
+            let value = match patch.size {
+                4 => i32::try_from(value).map_err(io::Error::other)?.to_ne_bytes().to_vec(),
+                _ => value.to_ne_bytes().to_vec(),
+            };
+            match place {
+                Some(place) if place.len() == value.len() => place.copy_from_slice(&value),
+                Some(_) | None => return Err(io::ErrorKind::InvalidInput.into()),
+            }
+        }
+        let address = bytes.as_ptr().expose_provenance();
+        self.buffers.push(bytes);
+        Ok(address.cast_signed() as i64)
+    }
+}
