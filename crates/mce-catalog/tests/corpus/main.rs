@@ -1,0 +1,6 @@
+#![cfg(test)]
+//! What documents become: the cases of this project, and other people's documents.
+
+mod cases;
+mod specs;
+mod support;
