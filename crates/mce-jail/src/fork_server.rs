@@ -1,7 +1,7 @@
 //! Forking sealed workers, for a fork server in Rust. The counterpart in Python is `guest/seal.py`.
 
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Pid, getpid};
@@ -14,21 +14,13 @@ use crate::system_call::{self, Side, duplicate_process, place_descriptor, unshar
 /// The exit code of a worker that could not be locked in. It has said why on descriptor 2.
 const NOT_SEALED: i32 = 125;
 
-/// The part of a fork server that makes workers. The process must have a single thread.
+/// The part of a fork server that makes workers. The process must have a single thread, and its control socket is
+/// descriptor [`CONTROL_FD`], whose number the frame socket has in a worker.
 #[derive(Debug)]
 pub struct ForkServer {
     plan: SealPlan,
     /// The fork server's own PID namespace, to come back to after each fork.
     own_pids: Option<OwnedFd>,
-}
-
-/// Where [`ForkServer::fork`] has returned.
-#[derive(Debug, Clone, Copy)]
-pub enum Forked {
-    /// In the worker, which is locked in. Descriptor 3 is its frame socket.
-    Worker,
-    /// In the fork server, which has to wait for this process.
-    ForkServer(Pid),
 }
 
 /// Why a worker is not locked in.
@@ -58,31 +50,32 @@ impl ForkServer {
         })
     }
 
-    /// Forks a worker whose only socket is `frame`, and locks it in. A worker for which that fails ends with exit code
-    /// 125 and does not return.
+    /// Forks a worker whose only socket is `frame`, locks it in and lets it do its `work`, whose result is the worker's exit
+    /// code. Returns the worker's process id, for which the fork server has to wait.
     ///
     /// # Errors
     ///
-    /// In the fork server only, if there is no worker. It must then end: it may be unable to fork again.
-    pub fn fork(&self, frame: OwnedFd) -> io::Result<Forked> {
+    /// If there is no worker. The fork server must then end: it may be unable to fork again.
+    pub fn fork(&self, frame: OwnedFd, work: impl FnOnce(OwnedFd) -> i32) -> io::Result<Pid> {
         if self.own_pids.is_some() {
             unshare(libc::CLONE_NEWPID)?;
         }
         let side = duplicate_process(0);
         if let Ok(Side::Child) = side {
-            self.seal_or_end(&frame);
-            return Ok(Forked::Worker);
+            self.work(frame, work)
         }
         if let Some(own_pids) = &self.own_pids {
             move_into_link_name_space(own_pids.as_fd(), Some(LinkNameSpaceType::ProcessID))?;
         }
         match side? {
-            Side::Child => Ok(Forked::Worker),
-            Side::Parent(pid) => Ok(Forked::ForkServer(pid)),
+            Side::Child => Err(io::ErrorKind::Unsupported.into()),
+            Side::Parent(pid) => Ok(pid),
         }
     }
 
-    fn seal_or_end(&self, frame: &OwnedFd) {
+    /// The whole of a worker. It never returns into the code of the fork server, whose values must not be dropped here:
+    /// their descriptors are closed by the plan.
+    fn work(&self, frame: OwnedFd, work: impl FnOnce(OwnedFd) -> i32) -> ! {
         let placed = place_descriptor(frame, CONTROL_FD).map_err(|source| SealError {
             step: "place the frame socket".to_owned(),
             source,
@@ -90,17 +83,13 @@ impl ForkServer {
         if let Err(error) = placed.and_then(|()| apply(&self.plan)) {
             // If descriptor 2 is closed, the exit code must do.
             let _ = rustix::io::write(rustix::stdio::stderr(), format!("{error}: {}\n", error.source).as_bytes());
-            end();
+            std::process::exit(NOT_SEALED)
         }
+        // SAFETY: the frame socket was placed at this number above, in this process, and nobody else owns it: what the
+        // fork server had there is another process's.
+        let frame = unsafe { OwnedFd::from_raw_fd(CONTROL_FD) };
+        std::process::exit(work(frame))
     }
-}
-
-#[expect(
-    clippy::exit,
-    reason = "a worker that is not locked in must never return into the code that runs programs"
-)]
-fn end() -> ! {
-    std::process::exit(NOT_SEALED)
 }
 
 /// Locks the calling process in.

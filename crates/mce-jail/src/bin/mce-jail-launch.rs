@@ -4,11 +4,11 @@
 //! jail, writes its process id and waits.
 
 use std::io::{Read as _, Write as _};
-use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
-use mce_jail::{CONTROL_FD, ForkServer, Forked, JailSpec, Launcher, launcher_main, recv_with_fds, spawn};
+use mce_jail::{CONTROL_FD, ForkServer, JailSpec, Launcher, launcher_main, recv_with_fds, spawn};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 
 #[expect(unsafe_code, reason = "descriptor 3 comes from the launcher and has no owner yet")]
 fn own_control() -> OwnedFd {
-    // SAFETY: the descriptor is open from the start of this process, and this is called once in it and once in its child.
+    // SAFETY: the descriptor is open from the start of this process, and this is called once.
     unsafe { OwnedFd::from_raw_fd(CONTROL_FD) }
 }
 
@@ -36,16 +36,12 @@ fn fork_server() -> Outcome {
     let (count, mut fds) = recv_with_fds(&control, &mut plan)?;
     plan.truncate(count);
     let server = ForkServer::new(serde_json::from_slice(&plan)?)?;
-    match server.fork(fds.pop().ok_or("no frame socket")?)? {
-        Forked::Worker => worker(),
-        Forked::ForkServer(pid) => {
-            rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty())?;
-            Ok(())
-        }
-    }
+    let pid = server.fork(fds.pop().ok_or("no frame socket")?, |frame| i32::from(worker(frame).is_err()))?;
+    rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty())?;
+    Ok(())
 }
 
-fn worker() -> Outcome {
+fn worker(frame: OwnedFd) -> Outcome {
     let told = |result: std::io::Result<()>| result.map_or_else(|error| error.kind().to_string(), |()| "done".to_owned());
     let answer = serde_json::json!({
         "pid": std::process::id(),
@@ -54,7 +50,7 @@ fn worker() -> Outcome {
         "socket": told(UnixStream::connect("/x").map(drop)),
         "thread": told(std::thread::Builder::new().spawn(|| {}).map(drop)),
     });
-    let mut frame = UnixStream::from(own_control());
+    let mut frame = UnixStream::from(frame);
     frame.write_all(answer.to_string().as_bytes())?;
     Ok(())
 }
@@ -70,7 +66,6 @@ fn host(spec: &str) -> Outcome {
         },
         far.into(),
     )?;
-    std::io::stdout().as_fd().try_clone_to_owned()?;
     writeln!(std::io::stdout(), "{}", jailed.pid())?;
     // The program never writes: this waits for ever.
     near.read_exact(&mut [0])?;
