@@ -23,7 +23,7 @@ use crate::validate::Validators;
 
 /// What a broker is made of.
 pub struct BrokerOptions {
-    /// Servers with their credentials and policies.
+    /// Servers with their credentials, and the hosts that functions may reach.
     pub settings: Arc<Settings>,
     /// Where functions are looked up.
     pub functions: Arc<dyn FunctionSource>,
@@ -107,7 +107,7 @@ impl Broker {
         Ok(Self {
             audit: Audit::open(&options.audit_file)?,
             http: Http::new(options.limits.clone()),
-            redactor: Redactor::new(&options.settings),
+            redactor: Redactor::new(&options.settings.servers),
             validators: Validators::default(),
             options,
         })

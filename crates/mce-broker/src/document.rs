@@ -1,6 +1,9 @@
 //! Fetching documents and guides that a person configured by URL. No credential goes with such a request.
 
-#![expect(clippy::disallowed_methods, reason = "the client of documents, apart from that of calls: it carries no secret and follows redirects")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the client of documents, apart from that of calls: it carries no secret and follows redirects"
+)]
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -68,16 +71,28 @@ impl DocumentFetcher {
         let parsed = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let parsed = parsed.ok_or_else(|| DocumentError::Url { url: url.to_owned() })?;
         let shown = shown(&parsed);
-        let failed = |reason: String| DocumentError::Fetch { url: shown.clone(), reason };
-        let client = self.client.get_or_init(client).as_ref().map_err(|reason| failed(reason.clone()))?;
-        let mut response = client.get(parsed).send().await.map_err(|error| failed(crate::http::chain(&error.without_url())))?;
+        let failed = |error: &reqwest::Error| DocumentError::Fetch {
+            url: shown.clone(),
+            reason: crate::http::chain(error),
+        };
+        let client = self.client.get_or_init(client).as_ref().map_err(|reason| DocumentError::Fetch {
+            url: shown.clone(),
+            reason: reason.clone(),
+        })?;
+        let mut response = client.get(parsed).send().await.map_err(|error| failed(&error))?;
         if !response.status().is_success() {
-            return Err(DocumentError::Status { url: shown, status: response.status().as_u16() });
+            return Err(DocumentError::Status {
+                url: shown,
+                status: response.status().as_u16(),
+            });
         }
         let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| failed(crate::http::chain(&error.without_url())))? {
+        while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
             if bytes.len() + chunk.len() > MAX_BYTES {
-                return Err(DocumentError::TooLarge { url: shown, limit: MAX_BYTES });
+                return Err(DocumentError::TooLarge {
+                    url: shown,
+                    limit: MAX_BYTES,
+                });
             }
             bytes.extend_from_slice(&chunk);
         }

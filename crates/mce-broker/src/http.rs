@@ -84,8 +84,7 @@ impl Http {
 
     fn client(&self) -> Result<&Client, CallError> {
         let made = self.client.get_or_init(|| {
-            // Fails only if a provider is installed already, which is as good.
-            let _ = rustls::crypto::ring::default_provider().install_default();
+            install_crypto();
             Client::builder()
                 .user_agent(concat!("mce/", env!("CARGO_PKG_VERSION")))
                 .redirect(Policy::none())
@@ -223,8 +222,14 @@ fn sending_fault(error: &reqwest::Error) -> CallError {
     CallError::new(kind, message).with_internal(format!("{message}: {}", chain(error)))
 }
 
+/// Makes the process's cryptography that of `ring`.
+pub(crate) fn install_crypto() {
+    // Fails only if a provider is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 /// An error and its causes. The URL, whose query may hold a key, is only in reqwest's own text, which is left out.
-fn chain(error: &reqwest::Error) -> String {
+pub(crate) fn chain(error: &reqwest::Error) -> String {
     let mut text = String::new();
     let mut cause = error.source();
     while let Some(error) = cause {

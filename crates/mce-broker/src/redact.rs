@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use mce_config::{Auth, Credential, Secret, ServerSettings, Settings};
+use mce_config::{Auth, Credential, Secret, ServerSettings};
 use serde_json::Value;
 
 use crate::base_url::BaseUrl;
@@ -30,8 +30,8 @@ pub(crate) struct Redactor {
 
 impl Redactor {
     /// Of all servers, because one API may know another's secret.
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let secrets: BTreeSet<String> = settings.servers.iter().flat_map(secrets_of).collect();
+    pub(crate) fn new(servers: &[ServerSettings]) -> Self {
+        let secrets: BTreeSet<String> = servers.iter().flat_map(secrets_of).collect();
         let forms: BTreeSet<String> = secrets
             .iter()
             .filter(|secret| secret.len() >= MIN_BYTES)

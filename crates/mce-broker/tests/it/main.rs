@@ -1,0 +1,11 @@
+//! The broker as its users see it: calls go in, requests arrive at a fake API, answers come back.
+
+#![cfg(test)]
+
+mod answers;
+mod audit;
+mod bench;
+mod cases;
+mod compare;
+mod credentials;
+mod requests;
