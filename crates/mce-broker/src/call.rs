@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use mce_catalog::function::Target;
 use mce_config::{ServerSettings, Settings};
+use reqwest::Request;
 use serde_json::value::RawValue;
 
 use crate::answer::{Answer, Reading, read_value, telling_headers};
@@ -15,7 +16,7 @@ use crate::base_url::BaseUrl;
 use crate::call_error::{BrokerError, CallError, CallErrorKind};
 use crate::credential::{Credentials, credentials_for};
 use crate::function_source::{FoundFunction, FunctionSource};
-use crate::http::Http;
+use crate::http::{Http, assemble};
 use crate::policy;
 use crate::redact::Redactor;
 use crate::request::{RequestParts, build_request};
@@ -144,8 +145,9 @@ impl Broker {
         let base = BaseUrl::of(server, target)?;
         policy::check_host(&self.options.settings.allowed_domains, server, &base)?;
         let credentials = credentials_for(server, target, |name| found.security_schemes.get(name).cloned())?;
+        let assembled = assemble(&base, parts, &credentials)?;
         let intent = self.audit.begin(request.run, function, &arguments, request.arguments)?;
-        let outcome = self.send(found, &base, parts, &credentials).await;
+        let outcome = self.send(found, assembled, &base, &credentials).await;
         intent.end(outcome.as_ref());
         outcome
     }
@@ -165,13 +167,7 @@ impl Broker {
         build_request(target, arguments, chosen.as_ref())
     }
 
-    async fn send(
-        &self,
-        found: &FoundFunction,
-        base: &BaseUrl,
-        parts: RequestParts,
-        credentials: &Credentials,
-    ) -> Result<Answer, CallError> {
+    async fn send(&self, found: &FoundFunction, request: Request, base: &BaseUrl, credentials: &Credentials) -> Result<Answer, CallError> {
         let Target::Http(target) = &found.function.target;
         let started = Instant::now();
         let reading = Reading {
@@ -179,7 +175,7 @@ impl Broker {
             redactor: &self.redactor,
             base,
         };
-        let answer = self.http.send(base, parts, credentials).await?;
+        let answer = self.http.send(request).await?;
         let status = answer.status;
         let headers = telling_headers(&answer.headers, reading);
         let value = read_value(answer, reading).map_err(|error| with_credential_hint(error, &found.function.server, credentials))?;

@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 256 << 20;
 /// Redirects followed in a row.
 const MAX_REDIRECTS: usize = 5;
 /// From asking to the last byte.
-const TOTAL: Duration = Duration::from_secs(120);
+const TOTAL: Duration = Duration::from_mins(2);
 
 /// Fetches documents. The client is made by the first fetch; clones share it.
 #[derive(Debug, Clone, Default)]

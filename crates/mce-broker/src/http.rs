@@ -54,12 +54,11 @@ impl Http {
     ///
     /// # Errors
     ///
-    /// `Timeout`, `Output` for an answer that is too large, `Api` without status if the API cannot be reached, `Argument`
-    /// for what is no valid request.
-    pub(crate) async fn send(&self, base: &BaseUrl, parts: RequestParts, credentials: &Credentials) -> Result<RawAnswer, CallError> {
+    /// `Timeout`, `Output` for an answer that is too large, `Api` without status if the API cannot be reached.
+    pub(crate) async fn send(&self, mut request: Request) -> Result<RawAnswer, CallError> {
         let client = self.client()?;
-        let mut request = assemble(base, parts, credentials)?;
         *request.timeout_mut() = Some(self.limits.total);
+        let origin = request.url().origin();
         let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
         for _ in 0..=MAX_REDIRECTS {
             let again = request.try_clone().filter(|_| is_safe);
@@ -67,7 +66,7 @@ impl Http {
             let Some(location) = redirect(&response) else {
                 return self.read(response, false).await;
             };
-            let is_off_host = location.origin() != base.origin.origin();
+            let is_off_host = location.origin() != origin;
             match again {
                 Some(mut again) if !is_off_host => {
                     *again.url_mut() = location;
@@ -137,7 +136,12 @@ fn redirect(response: &Response) -> Option<Url> {
     response.url().join(location).ok()
 }
 
-fn assemble(base: &BaseUrl, parts: RequestParts, credentials: &Credentials) -> Result<Request, CallError> {
+/// The whole request, so that what cannot be sent is known before the intent is written.
+///
+/// # Errors
+///
+/// `Argument`, naming what cannot be sent.
+pub(crate) fn assemble(base: &BaseUrl, parts: RequestParts, credentials: &Credentials) -> Result<Request, CallError> {
     let method = Method::from_bytes(parts.method.as_bytes())
         .ok()
         .filter(|method| *method != Method::CONNECT);

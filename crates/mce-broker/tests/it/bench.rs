@@ -69,14 +69,17 @@ impl Bench {
     }
 
     pub(crate) fn broker(&self) -> Broker {
+        Broker::new(self.options(self.audit_file())).unwrap()
+    }
+
+    pub(crate) fn options(&self, audit_file: PathBuf) -> BrokerOptions {
         let functions = Arc::new(Listed(self.functions.iter().cloned().map(Arc::new).collect()));
-        let options = BrokerOptions {
+        BrokerOptions {
             settings: Arc::new(self.settings()),
             functions,
-            audit_file: self.audit_file(),
+            audit_file,
             limits: self.limits.clone(),
-        };
-        Broker::new(options).unwrap()
+        }
     }
 
     /// The defaults, as with no file and no variable, and the one server.

@@ -69,7 +69,7 @@ fn items(value: &Value) -> &[Value] {
 fn is_target(target: &str, wanted: &Value) -> bool {
     let parts = |target: &str| {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let mut pairs: Vec<_> = query.split('&').map(|pair| upper_triples(pair)).collect();
+        let mut pairs: Vec<_> = query.split('&').map(upper_triples).collect();
         // Stable: the order of pairs of one name stays.
         pairs.sort_by_key(|pair| pair.split('=').next().map(str::to_owned));
         (upper_triples(path), pairs)
