@@ -12,6 +12,7 @@ import os
 CONTROL_FD = 3
 PROC_FD = 4
 CLONE_NEWPID = 0x20000000
+PR_SET_DUMPABLE = 4
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _system_call = _libc.syscall
@@ -31,6 +32,8 @@ class Plan:
         if plan["isolates_pids"]:
             # Opened once: each `fork` needs it to come back to the fork server's own namespace.
             self._own_pids = os.open("self/ns/pid", os.O_RDONLY | os.O_CLOEXEC, dir_fd=PROC_FD)
+        # Other processes of the same user must not trace the fork server.
+        _check(_libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "refuse to be traced")
         self._keep = []
         self._steps = [self._prepare(step) for step in plan["steps"]]
 

@@ -23,7 +23,6 @@ pub(crate) const ALLOWED: &[Group] = &[
             libc::SYS_mremap,
             libc::SYS_madvise,
             libc::SYS_msync,
-            libc::SYS_mincore,
             libc::SYS_membarrier,
         ],
     },

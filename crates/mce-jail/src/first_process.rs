@@ -16,6 +16,7 @@ use rustix::thread::{
 use crate::command::plain_command;
 use crate::handshake::{DuringStep as _, Failure};
 use crate::root::build_root;
+use crate::seal_steps::NO_CORE;
 use crate::spec::{CONTROL_FD, JailSpec, PROC_FD, ROOT};
 use crate::system_call::{close_on_exec_from, place_descriptor};
 
@@ -109,7 +110,7 @@ impl FirstProcess<'_> {
             )
             .during(|| format!("set the limit {resource:?}"))
         };
-        set(Resource::Core, 0)?;
+        set(Resource::Core, NO_CORE)?;
         // Processes are counted for each user namespace. Without one, the count is that of the whole machine.
         if let Identity::Mapped { .. } = self.identity {
             set(Resource::Nproc, self.spec.processes.into())?;

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, openat};
-use rustix::process::{Pid, getpid};
+use rustix::process::{DumpableBehavior, Pid, getpid, set_dumpable_behavior};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::seal_plan::{Argument, Buffer, SealPlan, Step, Value};
@@ -32,7 +32,8 @@ struct SealError {
 }
 
 impl ForkServer {
-    /// Prepares for forks. To be called in the jail's first process.
+    /// Prepares for forks. To be called in the jail's first process, which can then no longer be traced by others of its
+    /// user.
     ///
     /// # Errors
     ///
@@ -44,10 +45,9 @@ impl ForkServer {
             let proc = unsafe { BorrowedFd::borrow_raw(PROC_FD) };
             openat(proc, "self/ns/pid", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
         });
-        Ok(Self {
-            plan,
-            own_pids: own_pids.transpose()?,
-        })
+        let own_pids = own_pids.transpose()?;
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+        Ok(Self { plan, own_pids })
     }
 
     /// Forks a worker whose only socket is `frame`, locks it in and lets it do its `work`, whose result is the worker's exit

@@ -23,6 +23,10 @@ use crate::spec::JailSpec;
 /// How long a launcher may take. It needs some milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How many tasks the jail's user may start elsewhere until a worker can start no thread any more. Only where workers have
+/// no user namespace of their own.
+const ROOM_FOR_OTHERS: u64 = 1024;
+
 /// The program in which [`crate::launcher_main`] runs: the host's own executable in a hidden role.
 #[derive(Debug, Clone)]
 pub struct Launcher {
@@ -150,7 +154,8 @@ impl Jailed {
         let other_tasks = if self.standing.has_user_namespace {
             0
         } else {
-            count_tasks(self.standing.pid)?
+            // It is counted together with all that its user runs, now and later.
+            count_tasks(self.standing.pid)? + ROOM_FOR_OTHERS
         };
         let base = self.memory()?;
         make_plan(&Worker {

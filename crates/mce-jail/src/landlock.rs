@@ -32,6 +32,9 @@ const ALL_SCOPES: u64 = 0b11;
 
 const RULE_PATH_BENEATH: i64 = 1;
 
+/// `LANDLOCK_RESTRICT_SELF_LOG_SAME_EXEC_OFF`: a worker never executes anything.
+const LOG_NOTHING: i64 = 1;
+
 /// A file or directory that workers may read.
 #[derive(Debug, Clone)]
 pub(crate) struct Readable {
@@ -69,11 +72,10 @@ pub(crate) fn add_landlock(steps: &mut Steps, version: u32, readable: &[Readable
     if has_tmp {
         allow(Path::new("/tmp"), PRIVATE);
     }
-    steps.must(
-        "enforce Landlock",
-        libc::SYS_landlock_restrict_self,
-        vec![Argument::Result(ruleset), number(0)],
-    );
+    // A program must not be able to fill the host's audit log with what it is refused.
+    let flags = if version >= 7 { LOG_NOTHING } else { 0 };
+    let arguments = vec![Argument::Result(ruleset), number(flags)];
+    steps.must("enforce Landlock", libc::SYS_landlock_restrict_self, arguments);
 }
 
 /// All rights on files that this version knows: what is not allowed by a rule is refused.

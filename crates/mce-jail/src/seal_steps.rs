@@ -16,6 +16,10 @@ const MIB: u64 = 1 << 20;
 /// the C library 64 MiB for each thread. What is written to counts as data and has its own limit.
 const RESERVED_MIB: u64 = 2048;
 
+/// A limit for core files that also a handler (`core_pattern` with a pipe) obeys, which ignores 0; see core(5). No core
+/// file is that small.
+pub(crate) const NO_CORE: u64 = 1;
+
 /// What a plan is made from.
 pub(crate) struct Worker<'a> {
     pub(crate) standing: &'a Standing,
@@ -73,6 +77,8 @@ pub(crate) fn text(text: &str) -> Argument {
 pub(crate) fn make_plan(worker: &Worker<'_>) -> Result<SealPlan, JailError> {
     let layers = worker.standing.layers;
     let mut steps = Steps::default();
+    // The fork server is not traceable, which its children inherit; id maps can be written only by those who are.
+    steps.must("reach `/proc`", libc::SYS_prctl, prctl(libc::PR_SET_DUMPABLE, 1));
     steps.must("give up new privileges", libc::SYS_prctl, prctl(libc::PR_SET_NO_NEW_PRIVS, 1));
     if layers.namespaces {
         add_namespaces(&mut steps, worker);
@@ -189,8 +195,8 @@ fn add_limits(steps: &mut Steps, worker: &Worker<'_>) {
     set("open files", libc::RLIMIT_NOFILE, files, files);
     set("the size of files", libc::RLIMIT_FSIZE, tmp, tmp);
     set("threads", libc::RLIMIT_NPROC, tasks, tasks);
+    set("core files", libc::RLIMIT_CORE, NO_CORE, NO_CORE);
     for (name, resource) in [
-        ("core files", libc::RLIMIT_CORE),
         ("locked memory", libc::RLIMIT_MEMLOCK),
         ("message queues", libc::RLIMIT_MSGQUEUE),
         ("priority", libc::RLIMIT_NICE),

@@ -41,14 +41,15 @@ pub(crate) fn shared(layers: Layers, who: Who) -> MutexGuard<'static, Jail> {
     static JAILS: Jails = Mutex::new(Vec::new());
     let jail = {
         let mut jails = JAILS.lock().unwrap_or_else(PoisonError::into_inner);
-        match jails.iter().find(|(l, w, _)| (*l, *w) == (layers, who)) {
-            Some((_, _, jail)) => *jail,
-            None => {
-                let jail = &*Box::leak(Box::new(Mutex::new(Jail::start(layers, who))));
-                jails.push((layers, who, jail));
-                jail
-            }
-        }
+        let known = jails
+            .iter()
+            .find(|(known, by, _)| (*known, *by) == (layers, who))
+            .map(|(_, _, jail)| *jail);
+        known.unwrap_or_else(|| {
+            let jail = &*Box::leak(Box::new(Mutex::new(Jail::start(layers, who))));
+            jails.push((layers, who, jail));
+            jail
+        })
     };
     // A test that failed has left nothing behind in it.
     jail.lock().unwrap_or_else(PoisonError::into_inner)

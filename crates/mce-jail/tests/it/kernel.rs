@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::harness::{ALL, ALONE_NAMESPACES, WITHOUT_NAMESPACES, WITHOUT_SECCOMP, Who, shared};
 
-/// Number on x86_64, number on aarch64, name.
+/// Number on `x86_64`, number on `aarch64`, name.
 const REFUSED: &[(u32, u32, &str)] = &[
     (101, 117, "ptrace"),
     (310, 270, "process_vm_readv"),

@@ -242,12 +242,12 @@ fn a_command_inherits_nothing() {
 #[test]
 fn a_command_dies_with_its_parent() {
     // The thread that starts it ends at once.
-    let child = std::thread::spawn(|| command("/usr/bin/sleep", Path::new("/")).arg("1000").spawn().unwrap())
-        .join()
-        .unwrap();
+    let start = || command("/usr/bin/sleep", Path::new("/")).arg("1000").spawn().unwrap();
+    let mut child = std::thread::spawn(start).join().unwrap();
     assert_ends(&pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap());
+    child.wait().unwrap();
     // One that was started from the lasting thread lives.
-    let mut child = with_lasting_parent(|| command("/usr/bin/sleep", Path::new("/")).arg("1000").spawn().unwrap()).unwrap();
+    let mut child = with_lasting_parent(start).unwrap();
     assert!(with_lasting_parent(|| ()).is_ok());
     assert!(child.try_wait().unwrap().is_none());
     child.kill().unwrap();
