@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mce_jail::{Jailed, Layers, WorkerLimits};
-use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncReadExt as _, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
@@ -49,6 +48,7 @@ pub(crate) struct ForkServer {
     output_bytes: usize,
     layers: Layers,
     notes: Vec<String>,
+    pid: u32,
 }
 
 enum Request {
@@ -75,8 +75,6 @@ struct Record {
     fd: Option<OwnedFd>,
 }
 
-type Control = AsyncFd<StdUnixStream>;
-
 impl ForkServer {
     /// Starts one and waits until it has imported and knows how its workers lock themselves in.
     ///
@@ -86,7 +84,7 @@ impl ForkServer {
     pub(crate) async fn start(spec: ForkServerSpec) -> Result<Arc<Self>, EngineError> {
         let (ours, theirs) = StdUnixStream::pair().map_err(ended)?;
         ours.set_nonblocking(true).map_err(ended)?;
-        let control = AsyncFd::register(ours).map_err(ended)?;
+        let control = UnixStream::from_std(ours).map_err(ended)?;
         let ForkServerSpec {
             jail,
             launcher,
@@ -109,13 +107,14 @@ impl ForkServer {
             return Err(with_last_words(failure, errors).await);
         }
         let (requests, inbox) = mpsc::channel(64);
-        let (layers, notes) = (jailed.layers(), jailed.notes().to_vec());
+        let (layers, notes, pid) = (jailed.layers(), jailed.notes().to_vec(), jailed.pid());
         tokio::spawn(serve(jailed, control, inbox));
         Ok(Arc::new(Self {
             requests,
             output_bytes,
             layers,
             notes,
+            pid,
         }))
     }
 
@@ -158,6 +157,11 @@ impl ForkServer {
         self.layers
     }
 
+    /// Its process id on the host.
+    pub(crate) const fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// Why layers are off.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
@@ -174,7 +178,7 @@ impl ForkServer {
 }
 
 /// Configuration, imports, seal plan, in that order: the plan's memory limit starts from what is imported.
-async fn introduce(control: &Control, jailed: &Jailed, configuration: &[u8], limits: &WorkerLimits) -> Result<(), EngineError> {
+async fn introduce(control: &UnixStream, jailed: &Jailed, configuration: &[u8], limits: &WorkerLimits) -> Result<(), EngineError> {
     send_message(control, configuration).await?;
     match receive(control).await? {
         Some(Record { kind: b'R', .. }) => {}
@@ -205,7 +209,7 @@ async fn await_ready(stream: &mut UnixStream, buffer: &mut FrameBuffer) -> Resul
     }
 }
 
-async fn serve(jailed: Jailed, control: Control, mut requests: mpsc::Receiver<Request>) {
+async fn serve(jailed: Jailed, control: UnixStream, mut requests: mpsc::Receiver<Request>) {
     let mut asked: HashMap<u64, oneshot::Sender<Result<Forked, EngineError>>> = HashMap::new();
     let mut exits: HashMap<u64, oneshot::Sender<i32>> = HashMap::new();
     let mut last_id = 0_u64;
@@ -279,18 +283,18 @@ async fn end(jailed: Jailed) {
     .await;
 }
 
-async fn send_message(control: &Control, body: &[u8]) -> Result<(), EngineError> {
+async fn send_message(control: &UnixStream, body: &[u8]) -> Result<(), EngineError> {
     send(control, &(body.len() as u64).to_le_bytes(), None).await.map_err(ended)?;
     send(control, body, None).await.map_err(ended)
 }
 
 /// Sends all bytes; the descriptor goes with the first.
-async fn send(control: &Control, bytes: &[u8], fd: Option<&OwnedFd>) -> io::Result<()> {
+async fn send(control: &UnixStream, bytes: &[u8], fd: Option<&OwnedFd>) -> io::Result<()> {
     let mut rest = bytes;
     let mut fds: Vec<_> = fd.map(|fd| fd.as_fd()).into_iter().collect();
     while !rest.is_empty() {
         let count = control
-            .async_io(Interest::WRITABLE, |socket| mce_jail::send_with_fds(socket, rest, &fds))
+            .async_io(Interest::WRITABLE, || mce_jail::send_with_fds(control, rest, &fds))
             .await?;
         fds.clear();
         rest = rest.get(count..).unwrap_or_default();
@@ -299,10 +303,10 @@ async fn send(control: &Control, bytes: &[u8], fd: Option<&OwnedFd>) -> io::Resu
 }
 
 /// The next record, or `None` at the end. Nothing is lost if the future is dropped: a record is read at once or not at all.
-async fn receive(control: &Control) -> Result<Option<Record>, EngineError> {
+async fn receive(control: &UnixStream) -> Result<Option<Record>, EngineError> {
     let mut bytes = [0; 16];
     let (count, fds) = control
-        .async_io(Interest::READABLE, |socket| mce_jail::recv_with_fds(socket, &mut bytes))
+        .async_io(Interest::READABLE, || mce_jail::recv_with_fds(control, &mut bytes))
         .await
         .map_err(ended)?;
     if count == 0 {

@@ -40,8 +40,8 @@ pub struct SandboxFacts {
     pub python: Result<PythonFacts, EngineError>,
     /// Each layer of the jail: name, whether it is on, and why not or what it does.
     pub layers: Vec<LayerFact>,
-    /// The fork server starts and a worker can be had, or why not.
-    pub jail: Result<(), EngineError>,
+    /// The fork server starts and a worker can be had, or why not. The value is the fork server's process id.
+    pub jail: Result<u32, EngineError>,
 }
 
 /// A usable interpreter.
@@ -141,7 +141,7 @@ impl Sandbox {
             .map(|status| layer_fact(status, on, &self.options.without_layers))
             .collect();
         let jail = match started {
-            Ok(server) => server.fork().await.map(drop),
+            Ok(server) => server.fork().await.map(|_| server.pid()),
             Err(fault) => Err(fault),
         };
         SandboxFacts { python, layers, jail }

@@ -25,7 +25,10 @@ pub(crate) fn options() -> SandboxOptions {
         python: "python3".to_owned(),
         python_libraries: Vec::new(),
         environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
-        launcher: Launcher { program: PathBuf::from(env!("CARGO_BIN_EXE_mce-sandbox-launch")), arguments: Vec::new() },
+        launcher: Launcher {
+            program: PathBuf::from(env!("CARGO_BIN_EXE_mce-sandbox-launch")),
+            arguments: Vec::new(),
+        },
         without_layers: Vec::new(),
         has_tracebacks: false,
     }
@@ -33,11 +36,18 @@ pub(crate) fn options() -> SandboxOptions {
 
 /// Limits of the red-team set-up.
 pub(crate) fn tight() -> Limits {
-    Limits { wall: Duration::from_secs(5), ..Limits::default() }
+    Limits {
+        wall: Duration::from_secs(5),
+        ..Limits::default()
+    }
 }
 
 pub(crate) fn program(source: &str) -> Program {
-    Program { language: Language::Python, source: source.to_owned(), params: serde_json::Map::new() }
+    Program {
+        language: Language::Python,
+        source: source.to_owned(),
+        params: serde_json::Map::new(),
+    }
 }
 
 pub(crate) async fn run(sandbox: &Sandbox, source: &str) -> Outcome {
@@ -64,7 +74,11 @@ pub(crate) struct Api {
 
 impl Default for Api {
     fn default() -> Self {
-        Self { calls: AtomicUsize::new(0), meeting: Barrier::new(10), dropped: Arc::default() }
+        Self {
+            calls: AtomicUsize::new(0),
+            meeting: Barrier::new(10),
+            dropped: Arc::default(),
+        }
     }
 }
 
@@ -92,7 +106,10 @@ impl HostCalls for Api {
 impl Api {
     async fn answer(&self, function: &str, arguments: &RawValue) -> Result<HostValue, CallFailure> {
         self.calls.fetch_add(1, Ordering::SeqCst);
-        let name = function.strip_prefix("mcp__").map(|name| name.replace("__", ".")).unwrap_or_else(|| function.to_owned());
+        let name = function
+            .strip_prefix("mcp__")
+            .map(|name| name.replace("__", "."))
+            .unwrap_or_else(|| function.to_owned());
         let given: Value = serde_json::from_str(arguments.get()).map_err(|error| failure("argument", &error.to_string()))?;
         match (name.as_str(), given["id"].as_str().unwrap_or_default()) {
             ("demo.get_item", "fail") => Err(CallFailure {
@@ -112,9 +129,9 @@ impl Api {
             ("demo.get_item", "bytes") => Ok(HostValue::Bytes(vec![0, 255, 7])),
             ("demo.get_item", "huge") => raw(&json!("x".repeat(6 << 20))),
             // The argument comes back as it was written.
-            ("demo.get_item" | "demo.create_item" | "locked.get_thing", _) => {
-                Ok(HostValue::Json(RawValue::from_string(format!("{{\"echo\":{}}}", arguments.get())).unwrap()))
-            }
+            ("demo.get_item" | "demo.create_item" | "locked.get_thing", _) => Ok(HostValue::Json(
+                RawValue::from_string(format!("{{\"echo\":{}}}", arguments.get())).unwrap(),
+            )),
             _ => Err(failure("argument", "there is no such function")),
         }
     }
@@ -124,14 +141,31 @@ fn describe(server: &str, names: &[String]) -> Result<HostValue, CallFailure> {
     let all = match server {
         "demo" => vec![
             stub("get_item", "demo.get_item", &[("id", true, None)]),
-            stub("create_item", "demo.create_item", &[("kind", false, Some(vec![json!("small"), json!("large")])), ("body", true, None)]),
+            stub(
+                "create_item",
+                "demo.create_item",
+                &[("kind", false, Some(vec![json!("small"), json!("large")])), ("body", true, None)],
+            ),
         ],
         "locked" => vec![stub("get_thing", "locked.get_thing", &[("id", true, None)])],
         _ => return Err(failure("argument", "there is no such server")),
     };
     let known = |name: &String| all.iter().find(|stub| stub.name == *name);
-    let functions = if names.is_empty() { all.clone() } else { names.iter().filter_map(known).cloned().collect() };
-    let hint = |name: &String| (name.clone(), if name.starts_with("get") { format!("did you mean `{}`?", all[0].name) } else { String::new() });
+    let functions = if names.is_empty() {
+        all.clone()
+    } else {
+        names.iter().filter_map(known).cloned().collect()
+    };
+    let hint = |name: &String| {
+        (
+            name.clone(),
+            if name.starts_with("get") {
+                format!("did you mean `{}`?", all[0].name)
+            } else {
+                String::new()
+            },
+        )
+    };
     let unknown = names.iter().filter(|name| known(name).is_none()).map(hint).collect();
     raw(&serde_json::to_value(Description { functions, unknown }).unwrap())
 }
@@ -139,9 +173,18 @@ fn describe(server: &str, names: &[String]) -> Result<HostValue, CallFailure> {
 fn stub(name: &str, function: &str, parameters: &[(&str, bool, Option<Vec<Value>>)]) -> FunctionStub {
     let parameters = parameters
         .iter()
-        .map(|(name, required, literals)| ParameterStub { name: (*name).to_owned(), required: *required, literals: literals.clone() })
+        .map(|(name, required, literals)| ParameterStub {
+            name: (*name).to_owned(),
+            required: *required,
+            literals: literals.clone(),
+        })
         .collect();
-    FunctionStub { name: name.to_owned(), function: function.to_owned(), parameters, signature: format!("{name}(...) -> dict") }
+    FunctionStub {
+        name: name.to_owned(),
+        function: function.to_owned(),
+        parameters,
+        signature: format!("{name}(...) -> dict"),
+    }
 }
 
 fn raw(value: &Value) -> Result<HostValue, CallFailure> {
@@ -149,5 +192,12 @@ fn raw(value: &Value) -> Result<HostValue, CallFailure> {
 }
 
 pub(crate) fn failure(kind: &'static str, message: &str) -> CallFailure {
-    CallFailure { kind, message: message.to_owned(), function: None, status: None, body: None, hint: None }
+    CallFailure {
+        kind,
+        message: message.to_owned(),
+        function: None,
+        status: None,
+        body: None,
+        hint: None,
+    }
 }

@@ -28,7 +28,9 @@ class _LogStream(io.RawIOBase):
 
 
 def _replace(error):
-    return "\ufffd" * (error.end - error.start), error.end
+    # The encoder takes bytes only here; pairs of surrogates become the character that they mean.
+    halves = error.object[error.start : error.end]
+    return halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode(), error.end
 
 
 def capture(send, encode):

@@ -1,0 +1,177 @@
+//! Programs that try to get out, from `tests/redteam/python`, in the real jail with a fake API: each must end as its
+//! header says. What only the whole product can show (audit, wire, secrets) is judged by the suite's own `run.py`.
+#![cfg(test)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mce_sandbox::{ErrorKind, Outcome, Sandbox, SandboxOptions};
+use serde_json::{Value, json};
+use support::{Api, options, program, run, seen, tight};
+
+/// The kernel's and the guest's words for limits without a type of their own.
+const WORDS: [(&str, &[&str]); 4] = [
+    ("processes", &["process", "thread", "fork", "temporarily unavailable"]),
+    ("files", &["files", "descriptor"]),
+    ("tmp", &["tmp", "space", "quota"]),
+    ("calls", &["call"]),
+];
+
+/// How many programs run at the same time.
+const AT_ONCE: usize = 3;
+
+fn redteam() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/redteam/python")
+}
+
+/// What must be there for an escape to show: a host file and listeners. Another test may hold them already.
+fn bait() -> (Option<TcpListener>, Option<UnixListener>) {
+    let folder = Path::new("/tmp/mce-canary");
+    fs_err::create_dir_all(folder).unwrap();
+    if !folder.join("host.txt").exists() {
+        fs_err::write(folder.join("host.txt"), "host-canary-91ab").unwrap();
+    }
+    let address = SocketAddr::from_abstract_name("mce-canary").unwrap();
+    (TcpListener::bind("127.0.0.1:18777").ok(), UnixListener::bind_addr(&address).ok())
+}
+
+/// What is wrong with the outcome, by the header's `expect`.
+fn fault(expect: &str, outcome: &Outcome) -> Option<String> {
+    let value = seen(outcome);
+    let escaped = &value["value"]["escaped"];
+    if !(escaped.is_null() || escaped == &json!(false)) || outcome.logs.lines().any(|line| line.starts_with("ESCAPED")) {
+        return Some(format!("escaped: {value}"));
+    }
+    let error = outcome.result.as_ref().err();
+    let is_right = match expect {
+        "harmless" => true,
+        "blocked" => escaped == &json!(false),
+        "limit:wall" | "limit:cpu" => error.is_some_and(|error| error.kind == ErrorKind::Timeout),
+        "limit:memory" => error.is_some_and(|error| error.kind == ErrorKind::Memory),
+        "limit:output" => error.is_some_and(|error| error.kind == ErrorKind::Output),
+        _ => {
+            let name = expect.strip_prefix("limit:").unwrap();
+            let words = WORDS.iter().find(|(limit, _)| *limit == name).unwrap().1;
+            error.is_some_and(|error| error.kind != ErrorKind::Internal && words.iter().any(|word| error.message.contains(word)))
+        }
+    };
+    let shown = value.to_string();
+    (!is_right).then(|| format!("expected {expect}, came {}", shown.chars().take(600).collect::<String>()))
+}
+
+fn header(source: &str, key: &str) -> String {
+    let start = format!("# {key}: ");
+    source
+        .lines()
+        .find_map(|line| line.strip_prefix(&start))
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Runs all programs and gives what is wrong, by name.
+async fn play(options: SandboxOptions) -> BTreeMap<String, String> {
+    let _bait = bait();
+    let sandbox = Arc::new(Sandbox::new(options));
+    sandbox.start().await.unwrap();
+    let companion = {
+        let sandbox = Arc::clone(&sandbox);
+        let source = "import time\nopen('/tmp/other-run.txt', 'w').write('other-' + 'canary-33ce')\ntime.sleep(3)\nresult = 'kept'";
+        tokio::spawn(async move { seen(&run(&sandbox, source).await) })
+    };
+    let mut files: Vec<PathBuf> = fs_err::read_dir(redteam()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 80, "the programs are missing");
+    let mut faults = BTreeMap::new();
+    let places = Arc::new(tokio::sync::Semaphore::new(AT_ONCE));
+    let mut tasks = Vec::new();
+    for file in files.into_iter().filter(|file| file.extension().is_some_and(|end| end == "py")) {
+        let (sandbox, places) = (Arc::clone(&sandbox), Arc::clone(&places));
+        tasks.push(tokio::spawn(async move {
+            let _place = places.acquire().await.unwrap();
+            let source = fs_err::read_to_string(&file).unwrap();
+            let began = Instant::now();
+            let outcome = sandbox.run(program(&source), Arc::new(Api::default())).await;
+            let mut found = fault(&header(&source, "expect"), &outcome);
+            if outcome.elapsed > Duration::from_secs(7) {
+                found = Some(format!("ended after {:?}", outcome.elapsed));
+            }
+            let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+            let reached = reached(&outcome);
+            println!(
+                "{name}: {:?}{}",
+                began.elapsed(),
+                if reached.is_empty() {
+                    String::new()
+                } else {
+                    format!(", reached {reached}")
+                }
+            );
+            (name, found)
+        }));
+    }
+    for task in tasks {
+        let (name, found) = task.await.unwrap();
+        if let Some(found) = found {
+            faults.insert(name, found);
+        }
+    }
+    assert_eq!(companion.await.unwrap(), json!({ "value": "kept" }), "another run was harmed");
+    assert_eq!(
+        seen(&run(&sandbox, "result = 1 + 1").await),
+        json!({ "value": 2 }),
+        "the next run does not work"
+    );
+    sandbox.stop().await;
+    faults
+}
+
+/// What got past the first layer and was stopped by the next.
+fn reached(outcome: &Outcome) -> String {
+    match &seen(outcome)["value"]["reached"] {
+        Value::Array(list) if !list.is_empty() => Value::from(list.clone()).to_string().chars().take(300).collect(),
+        _ => String::new(),
+    }
+}
+
+async fn check(without: &[&str]) {
+    let without_layers = without.iter().map(|name| (*name).to_owned()).collect();
+    let faults = play(SandboxOptions {
+        limits: tight(),
+        without_layers,
+        ..options()
+    })
+    .await;
+    assert!(faults.is_empty(), "{} programs did not end as they must: {faults:#?}", faults.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_program_gets_out_with_all_layers() {
+    check(&[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_program_gets_out_without_namespaces() {
+    check(&["namespaces"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_program_gets_out_without_landlock() {
+    check(&["landlock"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_program_gets_out_without_seccomp() {
+    check(&["seccomp"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_program_gets_out_without_resource_limits() {
+    check(&["rlimits"]).await;
+}
