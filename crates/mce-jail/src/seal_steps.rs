@@ -80,6 +80,8 @@ pub(crate) fn make_plan(worker: &Worker<'_>) -> Result<SealPlan, JailError> {
     // The fork server is not traceable, which its children inherit; id maps can be written only by those who are.
     steps.must("reach `/proc`", libc::SYS_prctl, prctl(libc::PR_SET_DUMPABLE, 1));
     steps.must("give up new privileges", libc::SYS_prctl, prctl(libc::PR_SET_NO_NEW_PRIVS, 1));
+    // A session, and so a process group, of its own: a signal to the group reaches nobody else.
+    steps.must("start a session", libc::SYS_setsid, Vec::new());
     if layers.namespaces {
         add_namespaces(&mut steps, worker);
     }
@@ -118,9 +120,12 @@ fn add_namespaces(steps: &mut Steps, worker: &Worker<'_>) {
     let kinds = user | libc::CLONE_NEWNS | libc::CLONE_NEWIPC;
     steps.must("unshare namespaces", libc::SYS_unshare, vec![number(kinds.into())]);
     if worker.standing.has_user_namespace {
-        for name in ["uid_map", "gid_map"] {
-            add_id_map(steps, name);
-        }
+        // The worker keeps the user and group that it has.
+        write_proc(steps, "self/uid_map", "1000 1000 1", true);
+        write_proc(steps, "self/gid_map", "1000 1000 1", true);
+        // Not even without the filter can it make a namespace below its own, in which it would have all capabilities. The
+        // file may be read-only in a container.
+        write_proc(steps, "sys/user/max_user_namespaces", "0", false);
     }
     steps.must("close `/proc`", libc::SYS_close, vec![number(PROC_FD.into())]);
     let private = libc::MS_REC | libc::MS_PRIVATE;
@@ -140,16 +145,16 @@ fn add_namespaces(steps: &mut Steps, worker: &Worker<'_>) {
     steps.must("enter `/tmp`", libc::SYS_chdir, vec![text("/tmp")]);
 }
 
-/// The worker keeps the user and group that it has.
-fn add_id_map(steps: &mut Steps, name: &str) {
-    const MAP: &str = "1000 1000 1";
-    let step = format!("write `{name}`");
+/// Writes a file below the host's `/proc`.
+fn write_proc(steps: &mut Steps, path: &str, content: &str, is_fatal: bool) {
+    let name = format!("write `{path}`");
     let flags = i64::from(libc::O_WRONLY | libc::O_CLOEXEC);
-    let open = vec![number(PROC_FD.into()), text(&format!("self/{name}")), number(flags), number(0)];
-    let file = steps.must(&step, libc::SYS_openat, open);
-    let length = i64::try_from(MAP.len()).unwrap_or_default();
-    steps.must(&step, libc::SYS_write, vec![Argument::Result(file), text(MAP), number(length)]);
-    steps.must(&step, libc::SYS_close, vec![Argument::Result(file)]);
+    let length = i64::try_from(content.len()).unwrap_or_default();
+    let open = vec![number(PROC_FD.into()), text(path), number(flags), number(0)];
+    let file = steps.add(&name, libc::SYS_openat, open, is_fatal);
+    let write = vec![Argument::Result(file), text(content), number(length)];
+    steps.add(&name, libc::SYS_write, write, is_fatal);
+    steps.add(&name, libc::SYS_close, vec![Argument::Result(file)], is_fatal);
 }
 
 /// Leaves 0, which is `/dev/null`, also as 1 and 2, and 3, the frame socket.

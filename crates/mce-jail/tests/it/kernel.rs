@@ -113,6 +113,16 @@ result = [call(170, 161, b'x', 1), call(165, 40, b'none', b'/tmp', b'tmpfs', 0, 
 }
 
 #[test]
+fn without_the_filter_no_namespace_is_made_either() {
+    let flags = "[0x10000000, 0x00020000, 0x20000000, 0x40000000, 0x08000000, 0x04000000, 0x02000000, 0x80]";
+    let program = format!("result = sorted({{call(272, 97, flag) for flag in {flags}}})");
+    for who in [Who::Tester, Who::User] {
+        let value = shared(ALONE_NAMESPACES, who).value(&program);
+        assert_eq!(value, json!(["ENOSPC", "EPERM"]), "{who:?}");
+    }
+}
+
+#[test]
 fn no_capability_is_left() {
     let program = "
 import ctypes, struct

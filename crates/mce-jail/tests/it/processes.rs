@@ -71,6 +71,14 @@ result = [attempt(os.kill, os.getppid(), 0), attempt(os.kill, 1, 0), attempt(os.
 }
 
 #[test]
+fn a_worker_has_a_process_group_of_its_own() {
+    for layers in [ALL, WITHOUT_NAMESPACES] {
+        let value = shared(layers, Who::Tester).value("import os\nresult = os.getpgrp() == os.getsid(0) == os.getpid()");
+        assert_eq!(value, true, "{layers:?}");
+    }
+}
+
+#[test]
 fn only_the_frame_socket_is_open() {
     let program = "
 import os, stat
