@@ -27,6 +27,8 @@ const WITHOUT_EFFECT: [(&str, &str); 2] = [
 pub(crate) struct Known {
     pub(crate) base_dir: PathBuf,
     pub(crate) config_file: Option<PathBuf>,
+    pub(crate) swagger_file: Option<PathBuf>,
+    pub(crate) env_file: Option<PathBuf>,
     pub(crate) default_data_dir: PathBuf,
 }
 
@@ -37,6 +39,8 @@ pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Resu
         data_dir: data_dir(fields, known.default_data_dir)?,
         base_dir: known.base_dir,
         config_file: known.config_file,
+        swagger_file: known.swagger_file,
+        env_file: known.env_file,
         servers: Vec::new(),
         limits: limits(fields)?,
         sandbox: sandbox(fields)?,

@@ -16,6 +16,10 @@ pub struct Settings {
     pub base_dir: PathBuf,
     /// The `mce.yaml` that was read.
     pub config_file: Option<PathBuf>,
+    /// The `swaggers.yaml` that was read.
+    pub swagger_file: Option<PathBuf>,
+    /// The `.env` that was read.
+    pub env_file: Option<PathBuf>,
     /// Servers in the order of their files; names are unique after normalising.
     pub servers: Vec<ServerSettings>,
     /// Limits of one run.

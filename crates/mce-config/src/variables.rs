@@ -19,6 +19,13 @@ pub(crate) struct DotEnv {
     pub(crate) variables: BTreeMap<String, String>,
 }
 
+impl DotEnv {
+    /// The file itself, absolute.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.directory.join(self.label.file_name().unwrap_or_default())
+    }
+}
+
 /// All variables. An empty one counts as not set, because files with blank lines to fill in (`TOKEN=`) are common.
 pub(crate) struct Variables<'a> {
     pub(crate) environment: &'a Environment,

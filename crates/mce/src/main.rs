@@ -22,10 +22,13 @@ use crate::failure::Failure;
 use crate::setup::Setup;
 use crate::terminal::Terminal;
 
+/// The first argument that makes this executable a jail's launcher; no command has this name.
+const JAIL_ROLE: &str = "__jail";
+
 fn main() -> ExitCode {
     // The same executable starts jails: in that role nothing of the program proper is run.
-    if let Some(code) = mce_sandbox::run_role(std::env::args_os().skip(1)) {
-        return code;
+    if std::env::args_os().nth(1).is_some_and(|role| role == JAIL_ROLE) {
+        return mce_jail::launcher_main();
     }
     let environment = mce_config::env::snapshot();
     let terminal = Terminal::new(environment.get("NO_COLOR").is_some_and(|value| !value.is_empty()));

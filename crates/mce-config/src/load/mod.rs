@@ -110,6 +110,8 @@ fn read_all(places: &Places<'_>, config: Option<Config>, reader: &mut Reader<'_>
         default_data_dir: places.data_dir(config.as_ref(), swaggers.is_some()),
         base_dir,
         config_file: config.map(|config| config.file),
+        swagger_file: swaggers,
+        env_file: fields.reader.variables.dotenv.as_ref().map(DotEnv::file),
     };
     let mut settings = assemble(&mut fields, known)?;
     settings.servers = servers.map(|entry| read_server(fields.reader, entry)).collect::<Result<_, _>>()?;

@@ -6,8 +6,9 @@ use std::time::{Instant, SystemTime};
 
 use mce_broker::DocumentFetcher;
 use mce_catalog::catalog::ServerView;
-use mce_catalog::openapi::{self, Document};
-use mce_catalog::store::{CompiledDocument, DocumentRecord, Problem, Skipped, Source, Store};
+use mce_catalog::function::{Function, Target};
+use mce_catalog::openapi::{self, Document, Problem, Skipped};
+use mce_catalog::store::{CompiledDocument, DocumentRecord, Source, Store};
 use mce_config::{Location, Origin, ServerSettings, Settings};
 use serde::Serialize;
 
@@ -210,7 +211,7 @@ impl Compiler {
         let rows = self.store.functions(location).unwrap_or_default();
         let has_base_url = |name: &str| {
             let function = self.store.function(location, name).ok().flatten();
-            function.is_some_and(|function| openapi::has_base_url(&function))
+            function.is_some_and(|function| has_base_url(&function))
         };
         !rows.is_empty() && !rows.iter().any(|row| has_base_url(&row.python))
     }
@@ -252,18 +253,18 @@ fn record(location: &str, main: &[u8], document: &Document, compile_ms: u64) -> 
         compiler: COMPILER.to_owned(),
         title: document.title.clone(),
         description: document.description.clone(),
-        version: String::new(),
         format: document.version.clone(),
         operations: document.operations,
-        skipped: document.skipped.iter().map(|skipped| Skipped {
-            operation: skipped.operation.clone(),
-            pointer: skipped.pointer.clone(),
-            reason: skipped.reason.clone(),
-        }).collect(),
-        problems: document.problems.iter().map(|problem| Problem { pointer: problem.pointer.clone(), message: problem.message.clone() }).collect(),
+        skipped: document.skipped.clone(),
+        problems: document.problems.clone(),
         compile_ms,
         compiled_at: i64::try_from(now).unwrap_or(i64::MAX),
     }
+}
+
+fn has_base_url(function: &Function) -> bool {
+    let Target::Http(http) = &function.target;
+    http.base_url.is_some()
 }
 
 fn counts_of(record: DocumentRecord, compiled: usize, unchanged: bool) -> Counts {

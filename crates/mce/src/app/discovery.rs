@@ -97,26 +97,25 @@ impl Discovery {
         for hit in &found.hits {
             let function = self.function(&hit.server, &hit.python)?;
             let types = self.types_for(&function);
-            let signature = text::signature(&function, &types, language);
-            let summary = if signature.contains(&hit.summary) { "" } else { hit.summary.as_str() };
-            let cost = signature.chars().count() + summary.chars().count() + hit.server.len() + 40;
+            // The best hits get the room that the others leave.
+            let room = (left / 2).saturating_sub(HIT_CHARS);
+            let outline = text::outline(&function, &types, language, room);
+            let cost = outline.signature.chars().count() + outline.types.chars().count() + hit.summary.chars().count() + hit.server.len() + 40;
             if cost > left && !hits.is_empty() {
                 break;
             }
             left = left.saturating_sub(cost);
-            let mut entry = json!({"server": hit.server, "signature": signature});
-            if !summary.is_empty() {
-                entry["summary"] = json!(summary);
+            let mut entry = json!({"server": hit.server, "signature": outline.signature});
+            if !hit.summary.is_empty() && !outline.signature.contains(&hit.summary) {
+                entry["summary"] = json!(hit.summary);
             }
-            hits.push((entry, function, types));
+            if !outline.types.is_empty() {
+                entry["types"] = json!(outline.types);
+            }
+            hits.push(entry);
         }
-        let more = found.total - hits.len();
-        let shown: Vec<(&Function, &Types)> = hits.iter().map(|(_, function, types)| (function, types)).collect();
-        let types = text::types_of(&shown, language, left);
-        let mut answer = json!({"functions": hits.into_iter().map(|(entry, _, _)| entry).collect::<Vec<_>>()});
-        if !types.is_empty() {
-            answer["types"] = json!(types);
-        }
+        let more = found.total.saturating_sub(hits.len());
+        let mut answer = json!({"functions": hits});
         if more > 0 {
             answer["more"] = json!(more);
         }

@@ -4,7 +4,6 @@ mod answer;
 mod compile;
 mod discovery;
 mod documents;
-mod function_source;
 mod run_calls;
 mod skills;
 mod state;
@@ -16,7 +15,7 @@ use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use mce_broker::{AnswerValue, Broker, BrokerOptions, CallLimits, CallRequest, Caller, Naming, NewRecipe, Recipes};
+use mce_broker::{AnswerValue, Broker, BrokerOptions, CatalogSource, CallLimits, CallRequest, Caller, Naming, NewRecipe, Recipes};
 use mce_catalog::catalog::Catalog;
 use mce_config::Settings;
 use mce_sandbox::{Content, ErrorKind, Language, Launcher, Limits, Program, ProgramError, Sandbox, SandboxFacts, SandboxOptions};
@@ -27,7 +26,6 @@ use tokio::sync::{OnceCell, watch};
 pub(crate) use self::answer::RunAnswer;
 pub(crate) use self::compile::{Compiler, Counts, Outcome, ServerReport};
 pub(crate) use self::discovery::Discovery;
-use self::function_source::CatalogSource;
 use self::run_calls::RunCalls;
 use self::skills::Skills;
 use crate::failure::Failure;
@@ -288,7 +286,7 @@ fn sandbox_options(setup: &Setup, settings: &Settings) -> Result<SandboxOptions,
             .filter(|(name, _)| is_for_finding_python(name))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect(),
-        launcher: Launcher { program, arguments: vec![mce_sandbox::LAUNCHER_ROLE.to_owned()] },
+        launcher: Launcher { program, arguments: vec![crate::JAIL_ROLE.to_owned()] },
         without_layers: settings.sandbox.without_layers.clone(),
         has_tracebacks: settings.is_debug,
     })

@@ -126,9 +126,8 @@ fn client_configuration(settings: &Settings) -> Result<Value, Failure> {
     if let Some(file) = &settings.config_file {
         args.extend([json!("--config"), json!(file)]);
     }
-    let env_file = settings.base_dir.join(".env");
-    if env_file.is_file() {
-        args.extend([json!("--env-file"), json!(env_file)]);
+    if let Some(file) = &settings.env_file {
+        args.extend([json!("--env-file"), json!(file)]);
     }
     let mut environment = json!({"MCE_DATA_DIR": settings.data_dir});
     if let Some(file) = &settings.swagger_file {

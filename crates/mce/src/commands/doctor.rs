@@ -106,7 +106,7 @@ fn sandbox(facts: &SandboxFacts) -> Vec<Check> {
         checks.push(Check { name, ok: layer.is_on, detail: layer.detail.clone(), fix: String::new() });
     }
     match &facts.jail {
-        Ok(()) => checks.push(Check::good("jail", "a worker starts in it")),
+        Ok(_) => checks.push(Check::good("jail", "a worker starts in it")),
         Err(error) => checks.push(Check::bad("jail", error.to_string(), error.hint().unwrap_or_default())),
     }
     checks

@@ -39,7 +39,7 @@ pub(super) async fn discover(talk: &mut Conversation) -> Result<(), Failure> {
     let servers: Vec<_> = answer["servers"].as_array().into_iter().flatten().map(|server| server["name"].clone()).collect();
     talk.expect("the shop is listed", &servers.into(), &json!(["shop"]));
 
-    let answer = talk.ask("Which functions help?", "search_functions", json!({"query": "orders by status, customer, create a task"})).await?;
+    let answer = talk.ask("Which functions help?", "search_functions", json!({"query": "list orders, get one customer, create a task"})).await?;
     let text = answer.to_string();
     let all = ["list_orders", "get_customer", "create_task"];
     talk.check("search finds the three functions", all.iter().all(|name| text.contains(name)), || text.clone());
