@@ -69,6 +69,9 @@ pub struct SearchQuery<'a> {
 /// Longest description in a [`ServerSummary`], in characters.
 pub const MAX_DESCRIPTION_CHARS: usize = 160;
 
+/// About how many types are read for a text.
+pub const MAX_SHOWN_TYPES: usize = 300;
+
 /// The functions of all configured servers.
 #[derive(Debug)]
 pub struct Catalog {
@@ -177,11 +180,25 @@ impl Catalog {
     ///
     /// [`LookupError::UnknownServer`], [`LookupError::Store`].
     pub fn types_for(&self, function: &Function) -> Result<Types, LookupError> {
+        self.types_near(function, usize::MAX)
+    }
+
+    /// The named types that a text about a function can show: those that it needs, nearest first, about
+    /// [`MAX_SHOWN_TYPES`]. A text names the others without saying what they are.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError::UnknownServer`], [`LookupError::Store`].
+    pub fn types_to_show(&self, function: &Function) -> Result<Types, LookupError> {
+        self.types_near(function, MAX_SHOWN_TYPES)
+    }
+
+    fn types_near(&self, function: &Function, limit: usize) -> Result<Types, LookupError> {
         let view = self.view(&function.server)?;
         let mut missing: BTreeSet<String> = function.schemas().flat_map(schema::references).collect();
         let mut asked = BTreeSet::new();
         let mut found = Types::new();
-        while !missing.is_empty() {
+        while !missing.is_empty() && found.len() < limit {
             let new = self.store.types(&view.location, &missing)?;
             asked.append(&mut missing);
             missing = new
@@ -253,7 +270,7 @@ impl Catalog {
         }
         let ranking = Ranking {
             generation,
-            functions: Arc::new(self.store.indexed_functions()?),
+            functions: self.store.indexed_functions()?.into(),
         };
         *cached = Some(ranking.clone());
         Ok(ranking)

@@ -119,9 +119,17 @@ pub(crate) fn closest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) ->
         };
         found.push((distance, name));
     }
-    found.sort_unstable();
+    // Equal ones stay in the given order, which has the forms of one name together.
+    found.sort_by_key(|(distance, _)| *distance);
     found.dedup_by(|a, b| comparable(a.1) == comparable(b.1));
-    found.into_iter().take(MAX_SUGGESTIONS).map(|(_, name)| name.to_owned()).collect()
+    // Next to a good suggestion a poor one only confuses.
+    let best = found.first().map_or(0, |(distance, _)| *distance);
+    found
+        .into_iter()
+        .take_while(|(distance, _)| *distance <= best + 1)
+        .take(MAX_SUGGESTIONS)
+        .map(|(_, name)| name.to_owned())
+        .collect()
 }
 
 /// Case and separators do not count: `createIssue` is `create_issue`.
@@ -200,7 +208,7 @@ mod tests {
             "create_item_tag",
             "unrelated",
         ];
-        assert_eq!(closest("creat_item", names.into_iter()), ["createItem", "create_item_tag"]);
+        assert_eq!(closest("creat_item", names.into_iter()), ["create_item"]);
         assert_eq!(closest("itme_list", names.into_iter()), Vec::<String>::new());
         assert_eq!(closest("tiem", ["item"].into_iter()), ["item"]);
         assert_eq!(closest("zzz", names.into_iter()), Vec::<String>::new());

@@ -46,7 +46,7 @@ pub struct Found {
 pub(crate) struct Ranking {
     pub(crate) generation: i64,
     /// By key.
-    pub(crate) functions: Arc<Vec<IndexedFunction>>,
+    pub(crate) functions: Arc<[IndexedFunction]>,
 }
 
 /// A function and its score.
@@ -104,7 +104,7 @@ struct Scores {
 /// All functions that have a word of the query, best first.
 pub(crate) fn rank(store: &Store, ranking: &Ranking, places: &[Place], query: &str) -> Result<Vec<Ranked>, StoreError> {
     let wanted = query::read(query);
-    let functions = ranking.functions.as_slice();
+    let functions = &*ranking.functions;
     let mut scores = Scores {
         total: vec![0.0; functions.len()],
         covered: vec![0.0; functions.len()],

@@ -160,10 +160,8 @@ pub(crate) fn stem(word: &str) -> String {
     for (ending, minimum, new) in [
         ("isation", 3, "iz"),
         ("ization", 3, "iz"),
-        ("ication", 3, "ic"),
-        ("ation", 4, "at"),
-        ("ition", 4, "it"),
-        ("ction", 3, "ct"),
+        ("sion", 3, "s"),
+        ("tion", 3, "t"),
         ("ment", 5, ""),
     ] {
         if let Some(rest) = stem.strip_suffix(ending)
@@ -190,7 +188,7 @@ pub(crate) fn stem(word: &str) -> String {
     if stem.len() > 3
         && let Some(rest) = stem.strip_suffix('e')
     {
-        stem = rest.to_owned();
+        stem = String::from(rest);
     }
     match stem.strip_suffix('y') {
         Some(rest) if rest.len() > 2 => format!("{rest}i"),

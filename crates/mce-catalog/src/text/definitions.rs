@@ -62,7 +62,7 @@ pub(super) fn definitions<'s>(
     }
     if !cut.is_empty() {
         let mark = if language == Language::Python { "#" } else { "//" };
-        out.push_str(&format!("{mark} not shown: {}\n", names(cut.iter().map(String::as_str), cut.len())));
+        return format!("{out}{mark} not shown: {}\n", names(cut.iter().map(String::as_str), cut.len()));
     }
     out
 }

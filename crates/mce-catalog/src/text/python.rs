@@ -52,29 +52,26 @@ pub(super) fn definition(definition: &Definition, detail: Detail, name: &dyn Fn(
         Content::Record { fields, others } => {
             let others = others.as_ref().map(|shape| annotation(shape, name));
             let is_class = fields.iter().all(|field| is_python_field(&field.key)) && !hides_a_type(&definition.content, fields, name);
-            let (head, tail) = if is_class {
-                (format!("class {}(TypedDict):{note}\n", definition.name), "")
-            } else {
-                (format!("{0} = TypedDict(\"{0}\", {{{note}\n", definition.name), "})\n")
-            };
             let (shown, cut) = cut_fields(fields, detail);
-            let mut out = head;
+            let mut lines = vec![if is_class {
+                format!("class {}(TypedDict):{note}", definition.name)
+            } else {
+                format!("{0} = TypedDict(\"{0}\", {{{note}", definition.name)
+            }];
             for field in &shown {
-                let (key, end) = if is_class {
-                    (field.key.clone(), "")
-                } else {
-                    (text_literal(&field.key), ",")
-                };
                 let note = comment(if detail.has_notes { &field.note } else { "" });
-                out.push_str(&format!("    {key}: {}{end}{note}\n", field_type(field, name)));
+                let annotation = field_type(field, name);
+                lines.push(if is_class {
+                    format!("    {}: {annotation}{note}", field.key)
+                } else {
+                    format!("    {}: {annotation},{note}", text_literal(&field.key))
+                });
             }
-            if shown.is_empty() && is_class {
-                out.push_str("    pass\n");
-            }
-            for line in others.map(|others| format!("any other key: {others}")).into_iter().chain(cut) {
-                out.push_str(&format!("    # {line}\n"));
-            }
-            out + tail
+            lines.extend((shown.is_empty() && is_class).then(|| "    pass".to_owned()));
+            lines.extend(others.map(|others| format!("    # any other key: {others}")));
+            lines.extend(cut.map(|cut| format!("    # {cut}")));
+            lines.extend((!is_class).then(|| "})".to_owned()));
+            lines.join("\n") + "\n"
         }
     }
 }

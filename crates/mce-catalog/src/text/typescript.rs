@@ -62,25 +62,25 @@ pub(super) fn definition(definition: &Definition, detail: Detail, name: &dyn Fn(
             comment(&definition.note)
         ),
         Content::Record { fields, others } => {
-            let mut out = format!("interface {} {{{}\n", definition.name, comment(&definition.note));
             let (shown, cut) = cut_fields(fields, detail);
-            for field in shown {
+            let mut lines = vec![format!("interface {} {{{}", definition.name, comment(&definition.note))];
+            lines.extend(shown.into_iter().map(|field| {
                 let mark = if field.is_required { "" } else { "?" };
-                out.push_str(&format!(
-                    "  {}{mark}: {};{}\n",
+                format!(
+                    "  {}{mark}: {};{}",
                     key(&field.key),
                     annotation(&field.shape, name),
                     comment(&field.note)
-                ));
-            }
-            if let Some(others) = others {
-                out.push_str(&format!("  // any other key: {}\n", annotation(others, name)));
-            }
-            if let Some(cut) = cut {
-                out.push_str(&format!("  // {cut}\n"));
-            }
-            out.push_str("}\n");
-            out
+                )
+            }));
+            lines.extend(
+                others
+                    .as_ref()
+                    .map(|others| format!("  // any other key: {}", annotation(others, name))),
+            );
+            lines.extend(cut.map(|cut| format!("  // {cut}")));
+            lines.push("}\n".to_owned());
+            lines.join("\n")
         }
     }
 }
