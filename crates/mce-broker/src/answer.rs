@@ -156,11 +156,11 @@ fn json(text: Cow<'_, str>, reading: Reading<'_>) -> Result<AnswerValue, CallErr
         ));
     }
     let text = reading.redactor.json(text.into_owned());
-    let excerpt = excerpt(&text);
+    let start = excerpt(&text);
     RawValue::from_string(text).map(AnswerValue::Json).map_err(|e| {
         CallError::new(
             CallErrorKind::Output,
-            format!("the answer says that it is JSON and is not ({e}): {excerpt}"),
+            format!("the answer says that it is JSON and is not ({e}): {}", reading.base.hide_in(&start)),
         )
     })
 }

@@ -125,13 +125,12 @@ impl Broker {
                 .call_found(request, &found)
                 .await
                 .map_err(|error| error.in_function(&qualified(&found))),
-            Err(error) => Err(error),
+            Err(error) => Err(self.without_secrets(error)),
         };
-        outcome.map_err(|error| {
+        outcome.inspect_err(|error| {
             if error.kind == CallErrorKind::Policy {
-                self.audit.refuse(request.run, request.function, &error);
+                self.audit.refuse(request.run, request.function, error);
             }
-            error.map_text(|text| self.redactor.text(text).into_owned())
         })
     }
 
@@ -144,10 +143,14 @@ impl Broker {
         policy::check_function(server, function)?;
         let base = BaseUrl::of(server, target)?;
         policy::check_host(&self.options.settings.allowed_domains, server, &base)?;
+        // No effect so far: these credentials are at hand. One that must be fetched comes after the intent.
         let credentials = credentials_for(server, target, |name| found.security_schemes.get(name).cloned())?;
-        let assembled = assemble(&base, parts, &credentials)?;
+        let assembled = assemble(&base, parts, &credentials).map_err(|error| self.without_secrets(error))?;
         let intent = self.audit.begin(request.run, function, &arguments, request.arguments)?;
-        let outcome = self.send(found, assembled, &base, &credentials).await;
+        let outcome = self
+            .send(found, assembled, &base, &credentials)
+            .await
+            .map_err(|error| self.without_secrets(error));
         intent.end(outcome.as_ref());
         outcome
     }
@@ -187,6 +190,10 @@ impl Broker {
             headers,
             elapsed: started.elapsed(),
         })
+    }
+
+    fn without_secrets(&self, error: CallError) -> CallError {
+        error.map_text(|text| self.redactor.text(text).into_owned())
     }
 
     fn server(&self, name: &str) -> Result<&ServerSettings, CallError> {

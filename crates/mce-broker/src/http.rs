@@ -133,7 +133,9 @@ fn redirect(response: &Response) -> Option<Url> {
         return None;
     }
     let location = response.headers().get(LOCATION)?.to_str().ok()?;
-    response.url().join(location).ok()
+    let mut url = response.url().join(location).ok()?;
+    url.set_username("").and_then(|()| url.set_password(None)).ok()?;
+    Some(url)
 }
 
 /// The whole request, so that what cannot be sent is known before the intent is written.

@@ -80,3 +80,6 @@ pub(crate) fn build_request(
     }
     Ok(parts)
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ mod answers;
 mod audit;
 mod bench;
 mod cases;
+mod catalog;
 mod compare;
 mod credentials;
 mod requests;
