@@ -19,7 +19,13 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, status: None, body: None }
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+            status: None,
+            body: None,
+        }
     }
 
     pub(crate) fn internal(error: impl fmt::Display) -> Self {

@@ -8,6 +8,13 @@ use tracing_subscriber::EnvFilter;
 pub(crate) fn start(level: &str) {
     // Libraries speak only when something is wrong, whatever our own level is.
     let filter = EnvFilter::builder().parse_lossy(format!("warn,mce={level},mce_broker={level},mce_sandbox={level},mce_jail={level}"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
-    let _ = if std::io::stderr().is_terminal() { log.try_init() } else { log.json().try_init() };
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false);
+    let _ = if std::io::stderr().is_terminal() {
+        log.try_init()
+    } else {
+        log.json().try_init()
+    };
 }

@@ -45,7 +45,17 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let is_json = wants_json(&command);
-    let started = working_dir().and_then(|working_dir| start(&Setup { global: cli.global, working_dir, environment, terminal }, command));
+    let started = working_dir().and_then(|working_dir| {
+        start(
+            &Setup {
+                global: cli.global,
+                working_dir,
+                environment,
+                terminal,
+            },
+            command,
+        )
+    });
     match started {
         Ok(code) => code,
         Err(failure) => {
@@ -56,14 +66,20 @@ fn main() -> ExitCode {
 }
 
 fn start(setup: &Setup, command: Command) -> Result<ExitCode, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::internal)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::internal)?;
     let result = runtime.block_on(dispatch(setup, command));
     // What still waits for input, such as a read of stdin, must not keep the process.
     runtime.shutdown_background();
     result
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place that asks for the process's directory: paths typed by a person start there")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that asks for the process's directory: paths typed by a person start there"
+)]
 fn working_dir() -> Result<PathBuf, Failure> {
     std::env::current_dir().map_err(|error| Failure::internal(format!("the working directory cannot be read: {error}")))
 }

@@ -33,9 +33,8 @@ impl Setup {
             environment: self.environment.clone(),
             arguments: std::collections::BTreeMap::new(),
         };
-        mce_config::load(&options).map_err(|error| {
-            Failure::new("config", crate::app::chain(&error)).with_hint(error.hint().unwrap_or_default())
-        })
+        mce_config::load(&options)
+            .map_err(|error| Failure::new("config", crate::app::chain(&error)).with_hint(error.hint().unwrap_or_default()))
     }
 
     /// Loads the configuration, prints its warnings, and starts the log.
@@ -55,4 +54,3 @@ impl Setup {
         Ok(Arc::new(settings))
     }
 }
-

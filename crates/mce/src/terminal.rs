@@ -29,6 +29,7 @@ impl Terminal {
         self.is_terminal_err
     }
 
+    #[expect(clippy::unused_self, reason = "whoever prints has been handed the terminal")]
     /// One line on standard output. A closed pipe ends the output, not the program.
     pub(crate) fn line(self, text: impl AsRef<str>) {
         let _ = writeln!(io::stdout().lock(), "{}", text.as_ref());
@@ -56,6 +57,7 @@ impl Terminal {
         paint(self.is_colour_out, if is_good { "32" } else { "31" }, text)
     }
 
+    #[expect(clippy::unused_self, reason = "whoever prints has been handed the terminal")]
     /// One line on standard error.
     pub(crate) fn note(self, text: impl AsRef<str>) {
         let _ = writeln!(io::stderr().lock(), "{}", text.as_ref());
@@ -83,5 +85,9 @@ impl Terminal {
 }
 
 fn paint(is_on: bool, code: &str, text: &str) -> String {
-    if is_on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    if is_on {
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    } else {
+        text.to_owned()
+    }
 }

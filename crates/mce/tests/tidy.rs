@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 /// What each crate may use of the others. Whatever is not here is forbidden.
 const MAY_USE: [(&str, &[&str]); 7] = [
-    ("mce", &["mce-broker", "mce-catalog", "mce-config", "mce-jail", "mce-sandbox", "mce-test"]),
+    (
+        "mce",
+        &["mce-broker", "mce-catalog", "mce-config", "mce-jail", "mce-sandbox", "mce-test"],
+    ),
     ("mce-broker", &["mce-catalog", "mce-config", "mce-test"]),
     ("mce-sandbox", &["mce-jail", "mce-test"]),
     ("mce-catalog", &[]),
@@ -23,8 +26,12 @@ fn workspace() -> PathBuf {
 }
 
 fn crates() -> BTreeMap<String, PathBuf> {
-    let folders = std::fs::read_dir(workspace().join("crates")).unwrap().map(|entry| entry.unwrap().path());
-    folders.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), path)).collect()
+    let folders = std::fs::read_dir(workspace().join("crates"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    folders
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), path))
+        .collect()
 }
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
@@ -48,9 +55,15 @@ fn dependencies_between_crates_point_downwards() {
     let allowed: BTreeMap<&str, BTreeSet<&str>> = MAY_USE.iter().map(|(name, uses)| (*name, uses.iter().copied().collect())).collect();
     for (name, folder) in crates() {
         let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
-        let used = manifest.lines().filter(|line| line.starts_with("mce-")).filter_map(|line| line.split(['.', ' ', '=']).next());
+        let used = manifest
+            .lines()
+            .filter(|line| line.starts_with("mce-"))
+            .filter_map(|line| line.split(['.', ' ', '=']).next());
         for used in used {
-            assert!(allowed.get(name.as_str()).is_some_and(|uses| uses.contains(used)), "`{name}` must not use `{used}`");
+            assert!(
+                allowed.get(name.as_str()).is_some_and(|uses| uses.contains(used)),
+                "`{name}` must not use `{used}`"
+            );
         }
     }
 }
@@ -62,7 +75,13 @@ fn only_the_jail_may_be_unsafe() {
             let text = std::fs::read_to_string(&file).unwrap();
             let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
             let lifted = concat!("allow(unsafe", "_code)");
-            assert!(!code.into_iter().any(|line| line.contains(lifted) || line.contains("expect(unsafe_code")), "{name}: {}", file.display());
+            assert!(
+                !code
+                    .into_iter()
+                    .any(|line| line.contains(lifted) || line.contains("expect(unsafe_code")),
+                "{name}: {}",
+                file.display()
+            );
         }
     }
 }
@@ -75,7 +94,11 @@ fn files_say_what_they_are_for_and_stay_small() {
             assert!(text.starts_with("//!"), "{} does not start with `//!`", file.display());
             let is_tests = file.file_stem().is_some_and(|stem| stem == "tests");
             let lines = text.split("#[cfg(test)]").next().unwrap_or_default().lines().count();
-            assert!(is_tests || lines <= MAX_LINES, "{} has {lines} lines without its tests", file.display());
+            assert!(
+                is_tests || lines <= MAX_LINES,
+                "{} has {lines} lines without its tests",
+                file.display()
+            );
         }
     }
 }

@@ -85,7 +85,13 @@ impl ServerReport {
         match &self.outcome {
             Outcome::Compiled(counts) if counts.unchanged => tracing::debug!("`{}` has not changed", self.name),
             Outcome::Compiled(counts) => {
-                tracing::info!("`{}`: {} of {} operations compiled in {} ms", self.name, counts.compiled, counts.operations, self.ms);
+                tracing::info!(
+                    "`{}`: {} of {} operations compiled in {} ms",
+                    self.name,
+                    counts.compiled,
+                    counts.operations,
+                    self.ms
+                );
             }
             Outcome::Refused(refusal) => tracing::error!("`{}` was not compiled: {}", self.name, refusal.0),
         }
@@ -117,13 +123,22 @@ fn location_of(server: &ServerSettings) -> Option<String> {
 impl Compiler {
     /// Nothing is read or connected before the first compile.
     pub(crate) fn new(settings: Arc<Settings>, store: Arc<Store>) -> Self {
-        Self { settings, store, fetcher: DocumentFetcher::default() }
+        Self {
+            settings,
+            store,
+            fetcher: DocumentFetcher::default(),
+        }
     }
 
     /// Compiles the server of this name, or all. `is_done` is told each server's report as it comes.
     ///
     /// Only a whole compile forgets documents that no server uses any more.
-    pub(crate) async fn compile(&self, only: Option<&str>, is_dry_run: bool, is_done: &(dyn Fn(&ServerReport) + Sync)) -> Vec<ServerReport> {
+    pub(crate) async fn compile(
+        &self,
+        only: Option<&str>,
+        is_dry_run: bool,
+        is_done: &(dyn Fn(&ServerReport) + Sync),
+    ) -> Vec<ServerReport> {
         let wanted = |server: &&ServerSettings| only.is_none_or(|name| server.name == name || server.title == name);
         let mut reports = Vec::new();
         for server in self.settings.servers.iter().filter(wanted) {
@@ -132,7 +147,11 @@ impl Compiler {
                 Ok(counts) => Outcome::Compiled(counts),
                 Err(failure) => Outcome::Refused(Refusal(failure)),
             };
-            let report = ServerReport { name: server.name.clone(), outcome, ms: millis(start.elapsed()) };
+            let report = ServerReport {
+                name: server.name.clone(),
+                outcome,
+                ms: millis(start.elapsed()),
+            };
             is_done(&report);
             reports.push(report);
         }
@@ -159,7 +178,10 @@ impl Compiler {
                 operations: 0,
                 compiled: 0,
                 skipped: Vec::new(),
-                problems: vec![Problem { pointer: String::new(), message: "MCP servers are not connected by this version".to_owned() }],
+                problems: vec![Problem {
+                    pointer: String::new(),
+                    message: "MCP servers are not connected by this version".to_owned(),
+                }],
                 unchanged: false,
             });
         };
@@ -170,15 +192,15 @@ impl Compiler {
         let main = documents.read_main().await?;
         let key = location_of(server).unwrap_or_default();
         let known = self.store.document(&key).map_err(Failure::internal)?;
-        if let Some(record) = known.filter(|record| record.compiler == COMPILER) {
-            if documents.are_unchanged(&record.sources, &main).await {
-                self.demand_base_url(server, || self.stored_needs_base_url(&key))?;
-                return self.counts(record, true);
-            }
+        if let Some(record) = known.filter(|record| record.compiler == COMPILER)
+            && documents.are_unchanged(&record.sources, &main).await
+        {
+            Self::demand_base_url(server, || self.stored_needs_base_url(&key))?;
+            return self.counts(record, true);
         }
         let start = Instant::now();
         let (document, main) = read(documents, main).await?;
-        self.demand_base_url(server, || document.needs_base_url())?;
+        Self::demand_base_url(server, || document.needs_base_url())?;
         let record = record(&key, &main, &document, millis(start.elapsed()));
         if is_dry_run {
             return Ok(counts_of(record, document.functions.len(), false));
@@ -189,7 +211,9 @@ impl Compiler {
             types: &document.types,
             security_schemes: &document.security_schemes,
         };
-        self.store.replace_document(compiled).map_err(|error| Failure::internal(super::chain(&error)))?;
+        self.store
+            .replace_document(compiled)
+            .map_err(|error| Failure::internal(super::chain(&error)))?;
         Ok(counts_of(record, document.functions.len(), false))
     }
 
@@ -199,12 +223,22 @@ impl Compiler {
     }
 
     /// A document whose servers say nothing usable needs the configuration's help: better told now than at each call.
-    fn demand_base_url(&self, server: &ServerSettings, is_needed: impl FnOnce() -> bool) -> Result<(), Failure> {
+    fn demand_base_url(server: &ServerSettings, is_needed: impl FnOnce() -> bool) -> Result<(), Failure> {
         if server.base_url.is_some() || !is_needed() {
             return Ok(());
         }
-        Err(Failure::new("config", format!("the document of `{}` names no server with an absolute URL, so that its `base_url` is needed", server.name))
-            .with_hint(format!("add `base_url: https://…` to the server `{}`, or set `MCE_{}_BASE_URL`", server.title, server.name.to_uppercase())))
+        Err(Failure::new(
+            "config",
+            format!(
+                "the document of `{}` names no server with an absolute URL, so that its `base_url` is needed",
+                server.name
+            ),
+        )
+        .with_hint(format!(
+            "add `base_url: https://…` to the server `{}`, or set `MCE_{}_BASE_URL`",
+            server.title,
+            server.name.to_uppercase()
+        )))
     }
 
     fn stored_needs_base_url(&self, location: &str) -> bool {
@@ -244,9 +278,15 @@ async fn read(documents: Documents<'_>, main: Vec<u8>) -> Result<(Document, Vec<
 }
 
 fn record(location: &str, main: &[u8], document: &Document, compile_ms: u64) -> DocumentRecord {
-    let first = Source { location: location.to_owned(), sha256: documents::sha256(main), etag: None };
+    let first = Source {
+        location: location.to_owned(),
+        sha256: documents::sha256(main),
+        etag: None,
+    };
     let further = document.files.iter().map(documents::source_of);
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
     DocumentRecord {
         location: location.to_owned(),
         sources: std::iter::once(first).chain(further).collect(),
@@ -268,7 +308,13 @@ fn has_base_url(function: &Function) -> bool {
 }
 
 fn counts_of(record: DocumentRecord, compiled: usize, unchanged: bool) -> Counts {
-    Counts { operations: record.operations, compiled, skipped: record.skipped, problems: record.problems, unchanged }
+    Counts {
+        operations: record.operations,
+        compiled,
+        skipped: record.skipped,
+        problems: record.problems,
+        unchanged,
+    }
 }
 
 /// Readers see the old file or the new one, never half of one.

@@ -60,7 +60,9 @@ impl Discovery {
 
     /// Whether each configured server has been compiled.
     pub(crate) fn is_complete(&self) -> bool {
-        self.catalog.servers().is_ok_and(|servers| servers.iter().all(|server| server.is_compiled))
+        self.catalog
+            .servers()
+            .is_ok_and(|servers| servers.iter().all(|server| server.is_compiled))
     }
 
     /// Servers with functions that a model can be told about.
@@ -90,7 +92,14 @@ impl Discovery {
     /// The answer of `search_functions`.
     pub(crate) fn search(&self, query: &str, server: Option<&str>, limit: Option<u32>, language: Language) -> Result<Value, Failure> {
         let limit = limit.map_or(HITS, |limit| limit.clamp(1, MAX_HITS) as usize);
-        let found = self.catalog.search(SearchQuery { text: query, server, limit }).map_err(lookup_failure)?;
+        let found = self
+            .catalog
+            .search(SearchQuery {
+                text: query,
+                server,
+                limit,
+            })
+            .map_err(lookup_failure)?;
         let language = text_language(language);
         let mut left = HIT_CHARS * limit;
         let mut hits = Vec::new();
@@ -100,7 +109,8 @@ impl Discovery {
             // The best hits get the room that the others leave.
             let room = (left / 2).saturating_sub(HIT_CHARS);
             let outline = text::outline(&function, &types, language, room);
-            let cost = outline.signature.chars().count() + outline.types.chars().count() + hit.summary.chars().count() + hit.server.len() + 40;
+            let cost =
+                outline.signature.chars().count() + outline.types.chars().count() + hit.summary.chars().count() + hit.server.len() + 40;
             if cost > left && !hits.is_empty() {
                 break;
             }
@@ -127,11 +137,24 @@ impl Discovery {
 
     /// Hits for `mce search`.
     pub(crate) fn find(&self, query: &str, server: Option<&str>, limit: usize) -> Result<Vec<FoundFunction>, Failure> {
-        let found = self.catalog.search(SearchQuery { text: query, server, limit }).map_err(lookup_failure)?;
+        let found = self
+            .catalog
+            .search(SearchQuery {
+                text: query,
+                server,
+                limit,
+            })
+            .map_err(lookup_failure)?;
         let hits = found.hits.into_iter().map(|hit| {
             let function = self.function(&hit.server, &hit.python)?;
             let signature = text::signature(&function, &self.types_for(&function), text::Language::Python);
-            Ok(FoundFunction { server: hit.server, function: hit.python, operation: hit.operation, signature, score: hit.score })
+            Ok(FoundFunction {
+                server: hit.server,
+                function: hit.python,
+                operation: hit.operation,
+                signature,
+                score: hit.score,
+            })
         });
         hits.collect()
     }
@@ -163,7 +186,10 @@ impl Discovery {
 
     /// Stubs of the functions that a program imports.
     pub(crate) fn describe(&self, server: &str, names: &[String], language: Language) -> Result<Description, Failure> {
-        let mut description = Description { functions: Vec::new(), unknown: Vec::new() };
+        let mut description = Description {
+            functions: Vec::new(),
+            unknown: Vec::new(),
+        };
         if names.is_empty() {
             for row in self.catalog.functions(server).map_err(lookup_failure)? {
                 let function = self.function(server, &row.function.python)?;
@@ -175,7 +201,9 @@ impl Discovery {
         for name in names {
             match self.catalog.function(server, name) {
                 Ok(function) if name_in(&function, language) == name => description.functions.push(self.stub(&function, language)),
-                Ok(function) => description.unknown.push((name.clone(), format!("did you mean `{}`?", name_in(&function, language)))),
+                Ok(function) => description
+                    .unknown
+                    .push((name.clone(), format!("did you mean `{}`?", name_in(&function, language)))),
                 Err(LookupError::Store(error)) => return Err(Failure::internal(error)),
                 Err(error) => description.unknown.push((name.clone(), refusal(&error))),
             }
@@ -193,7 +221,11 @@ impl Discovery {
             required: parameter.is_required,
             literals: literals(&parameter.schema, &types),
         });
-        let body = function.body.iter().map(|body| ParameterStub { name: "body".to_owned(), required: body.is_required, literals: None });
+        let body = function.body.iter().map(|body| ParameterStub {
+            name: "body".to_owned(),
+            required: body.is_required,
+            literals: None,
+        });
         FunctionStub {
             name: name_in(function, language).to_owned(),
             function: format!("{}.{}", function.server, function.python),
@@ -248,13 +280,23 @@ impl Discovery {
     pub(crate) fn argument_from_text(&self, reference: &str, name: &str, text: String) -> Value {
         let function = self.catalog.resolve(reference).ok();
         let wanted = function.as_ref().and_then(|function| {
-            function.parameters.iter().find(|parameter| [&parameter.key, &parameter.original, &parameter.python].into_iter().any(|known| known == name))
+            function.parameters.iter().find(|parameter| {
+                [&parameter.key, &parameter.original, &parameter.python]
+                    .into_iter()
+                    .any(|known| known == name)
+            })
         });
         let is_text = wanted.zip(function.as_ref()).is_some_and(|(parameter, function)| {
             let types = self.types_for(function);
-            schema::resolve(&parameter.schema, &types).and_then(|schema| schema.get("type")).is_some_and(|kind| kind == "string")
+            schema::resolve(&parameter.schema, &types)
+                .and_then(|schema| schema.get("type"))
+                .is_some_and(|kind| kind == "string")
         });
-        if is_text { Value::String(text) } else { serde_json::from_str(&text).unwrap_or(Value::String(text)) }
+        if is_text {
+            Value::String(text)
+        } else {
+            serde_json::from_str(&text).unwrap_or(Value::String(text))
+        }
     }
 }
 
@@ -317,6 +359,7 @@ fn error_type(error: &LookupError) -> &'static str {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "used as `map_err(lookup_failure)`")]
 fn lookup_failure(error: LookupError) -> Failure {
     let kind = match error {
         LookupError::UnknownServer { .. } | LookupError::UnknownFunction { .. } | LookupError::Reference { .. } => "argument",

@@ -1,5 +1,6 @@
 //! Reading the files or URLs of one document.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use mce_broker::DocumentFetcher;
@@ -68,7 +69,11 @@ impl<'a> Documents<'a> {
             Origin::File(path) => path.parent().and_then(|directory| fs_err::canonicalize(directory).ok()),
             Origin::Url(_) => None,
         };
-        Loader { root, fetcher: self.fetcher.clone(), runtime: Handle::current() }
+        Loader {
+            root,
+            fetcher: self.fetcher.clone(),
+            runtime: Handle::current(),
+        }
     }
 
     async fn read(&self, origin: &Origin) -> Result<Vec<u8>, String> {
@@ -98,7 +103,10 @@ impl Load for Loader {
                 }
                 read_file(&real).map_err(LoadError)
             }
-            Origin::Url(url) => self.runtime.block_on(self.fetcher.fetch(url.as_str())).map_err(|error| LoadError(chain(&error))),
+            Origin::Url(url) => self
+                .runtime
+                .block_on(self.fetcher.fetch(url.as_str()))
+                .map_err(|error| LoadError(chain(&error))),
         }
     }
 }
@@ -109,19 +117,27 @@ fn read_file(path: &Path) -> Result<Vec<u8>, String> {
         return Err(format!("`{}` is no file", path.display()));
     }
     if size.len() > FILE_BYTES {
-        return Err(format!("`{}` has {} bytes, more than the limit of {FILE_BYTES}", path.display(), size.len()));
+        return Err(format!(
+            "`{}` has {} bytes, more than the limit of {FILE_BYTES}",
+            path.display(),
+            size.len()
+        ));
     }
     fs_err::read(path).map_err(|error| short(path, &error))
 }
 
 /// What an error says, without the path twice.
 fn short(path: &Path, error: &std::io::Error) -> String {
-    let reason = error.get_ref().and_then(|inner| inner.source()).map_or_else(|| error.to_string(), ToString::to_string);
+    let reason = error
+        .get_ref()
+        .and_then(|inner| inner.source())
+        .map_or_else(|| error.to_string(), ToString::to_string);
     format!("failed to read `{}`: {reason}", path.display())
 }
 
 fn file_name(path: &Path) -> String {
-    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    path.file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// A further file as the store keeps it.
@@ -130,10 +146,17 @@ pub(super) fn source_of(file: &FurtherFile) -> Source {
         Origin::File(path) => path.to_string_lossy().into_owned(),
         Origin::Url(url) => url.to_string(),
     };
-    Source { location, sha256: file.sha256.clone(), etag: None }
+    Source {
+        location,
+        sha256: file.sha256.clone(),
+        etag: None,
+    }
 }
 
 /// In hexadecimal.
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes).iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }

@@ -9,13 +9,14 @@ mod skills;
 mod state;
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use mce_broker::{AnswerValue, Broker, BrokerOptions, CatalogSource, CallLimits, CallRequest, Caller, Naming, NewRecipe, Recipes};
+use mce_broker::{AnswerValue, Broker, BrokerOptions, CallLimits, CallRequest, Caller, CatalogSource, Naming, NewRecipe, Recipes};
 use mce_catalog::catalog::Catalog;
 use mce_config::Settings;
 use mce_sandbox::{Content, ErrorKind, Language, Launcher, Limits, Program, ProgramError, Sandbox, SandboxFacts, SandboxOptions};
@@ -165,10 +166,17 @@ impl App {
             Err(error) => {
                 let mut refused = program_error(ErrorKind::Argument, error.to_string());
                 refused.hint = error.hint().map(str::to_owned);
-                return RunReport { answer: RunAnswer::refused(refused), contents: Vec::new() };
+                return RunReport {
+                    answer: RunAnswer::refused(refused),
+                    contents: Vec::new(),
+                };
             }
         };
-        let language = if recipe.language == Language::TypeScript.as_str() { Language::TypeScript } else { Language::Python };
+        let language = if recipe.language == Language::TypeScript.as_str() {
+            Language::TypeScript
+        } else {
+            Language::Python
+        };
         let mut report = self.run_program(language, recipe.source, params).await;
         report.answer.cache_id = report.answer.success.then(|| cache_id.to_owned());
         report
@@ -178,10 +186,16 @@ impl App {
     pub(crate) async fn run_program(&self, language: Language, source: String, params: Map<String, Value>) -> RunReport {
         let calls = RunCalls::new(Arc::clone(&self.broker), Arc::clone(&self.discovery), language, new_run_id());
         let calls = Arc::new(calls);
-        let outcome = self.sandbox.run(Program { language, source, params }, Arc::<RunCalls>::clone(&calls)).await;
+        let outcome = self
+            .sandbox
+            .run(Program { language, source, params }, Arc::<RunCalls>::clone(&calls))
+            .await;
         let mut outcome = outcome;
         let contents = std::mem::take(&mut outcome.contents);
-        RunReport { answer: RunAnswer::new(outcome, calls.groups()), contents }
+        RunReport {
+            answer: RunAnswer::new(outcome, calls.groups()),
+            contents,
+        }
     }
 
     /// Calls one function by original or language names.
@@ -213,14 +227,24 @@ impl App {
     }
 
     fn keep(&self, answer: &mut RunAnswer, language: Language, source: &str, description: &str) {
-        let servers: BTreeSet<String> =
-            answer.calls.iter().filter_map(|group| group.function.split_once('.').map(|(server, _)| server.to_owned())).collect();
+        let servers: BTreeSet<String> = answer
+            .calls
+            .iter()
+            .filter_map(|group| group.function.split_once('.').map(|(server, _)| server.to_owned()))
+            .collect();
         let servers: Vec<String> = servers.into_iter().collect();
-        let recipe = NewRecipe { language: language.as_str(), source, description, servers: &servers };
+        let recipe = NewRecipe {
+            language: language.as_str(),
+            source,
+            description,
+            servers: &servers,
+        };
         // The run has happened: a recipe that cannot be kept must not make it look as if it had failed.
         match self.recipes.save(recipe, SystemTime::now()) {
             Ok(id) => {
-                answer.next = Some(String::from("same task, other values: run_cached_code(cache_id, params={top-level variable: value})"));
+                answer.next = Some(String::from(
+                    "same task, other values: run_cached_code(cache_id, params={top-level variable: value})",
+                ));
                 answer.cache_id = Some(id);
             }
             Err(mce_broker::RecipeError::Disabled) => {}
@@ -236,14 +260,26 @@ pub(crate) fn state_files(settings: &Settings) -> Vec<PathBuf> {
 }
 
 fn program_error(kind: ErrorKind, message: String) -> ProgramError {
-    ProgramError { kind, message, line: None, source: None, hint: None, status: None, body: None, function: None, traceback: None }
+    ProgramError {
+        kind,
+        message,
+        line: None,
+        source: None,
+        hint: None,
+        status: None,
+        body: None,
+        function: None,
+        traceback: None,
+    }
 }
 
 /// An id for the audit log, unique among the runs of all processes that share it.
 fn new_run_id() -> String {
     use std::sync::atomic::{AtomicU64, Ordering};
     static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    let started = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis());
     format!("{started:x}-{:x}-{:x}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed))
 }
 
@@ -252,7 +288,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
+        let _ = write!(text, ": {error}");
         cause = error.source();
     }
     text
@@ -286,7 +322,10 @@ fn sandbox_options(setup: &Setup, settings: &Settings) -> Result<SandboxOptions,
             .filter(|(name, _)| is_for_finding_python(name))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect(),
-        launcher: Launcher { program, arguments: vec![crate::JAIL_ROLE.to_owned()] },
+        launcher: Launcher {
+            program,
+            arguments: vec![crate::JAIL_ROLE.to_owned()],
+        },
         without_layers: settings.sandbox.without_layers.clone(),
         has_tracebacks: settings.is_debug,
     })

@@ -25,7 +25,13 @@ pub(crate) struct RunCalls {
 
 impl RunCalls {
     pub(crate) fn new(broker: Arc<Broker>, discovery: Arc<Discovery>, language: Language, run: String) -> Self {
-        Self { broker, discovery, language, run, groups: Mutex::new(Vec::new()) }
+        Self {
+            broker,
+            discovery,
+            language,
+            run,
+            groups: Mutex::new(Vec::new()),
+        }
     }
 
     /// What was called so far, in the order of first calls.
@@ -34,7 +40,13 @@ impl RunCalls {
     }
 
     async fn call_function(&self, function: &str, naming: Naming, arguments: &RawValue) -> Result<HostValue, CallFailure> {
-        let request = CallRequest { run: &self.run, caller: caller(self.language), naming: broker_naming(naming), function, arguments };
+        let request = CallRequest {
+            run: &self.run,
+            caller: caller(self.language),
+            naming: broker_naming(naming),
+            function,
+            arguments,
+        };
         let start = Instant::now();
         let result = self.broker.call(request).await;
         match &result {
@@ -46,7 +58,12 @@ impl RunCalls {
             }
             Err(_) => {}
         }
-        result.map_err(|error| CallFailure { function: error.function.clone(), ..failure_of(&error).into() }).and_then(host_value)
+        result
+            .map_err(|error| CallFailure {
+                function: error.function.clone(),
+                ..failure_of(&error).into()
+            })
+            .and_then(host_value)
     }
 
     fn count(&self, function: &str, effect: Effect, start: Instant, is_ok: bool) {
@@ -57,7 +74,13 @@ impl RunCalls {
             group.ms += ms;
             group.failed += u32::from(!is_ok);
         } else {
-            groups.push(CallGroup { function: function.to_owned(), count: 1, ms, failed: u32::from(!is_ok), effect });
+            groups.push(CallGroup {
+                function: function.to_owned(),
+                count: 1,
+                ms,
+                failed: u32::from(!is_ok),
+                effect,
+            });
         }
     }
 }
@@ -66,7 +89,11 @@ impl HostCalls for RunCalls {
     fn call(&self, call: HostCall) -> BoxFuture<'_, Result<HostValue, CallFailure>> {
         Box::pin(async move {
             match call {
-                HostCall::Call { function, naming, arguments } => self.call_function(&function, naming, &arguments).await,
+                HostCall::Call {
+                    function,
+                    naming,
+                    arguments,
+                } => self.call_function(&function, naming, &arguments).await,
                 HostCall::Describe { server, names } => json(&self.discovery.describe(&server, &names, self.language)?),
                 HostCall::Servers {} => json(&self.discovery.server_names()?),
                 HostCall::Search { query, server, limit } => {
@@ -117,7 +144,14 @@ pub(crate) fn failure_of(error: &CallError) -> Failure {
 
 impl From<Failure> for CallFailure {
     fn from(failure: Failure) -> Self {
-        Self { kind: failure.kind, message: failure.message, function: None, status: failure.status, body: failure.body, hint: failure.hint }
+        Self {
+            kind: failure.kind,
+            message: failure.message,
+            function: None,
+            status: failure.status,
+            body: failure.body,
+            hint: failure.hint,
+        }
     }
 }
 

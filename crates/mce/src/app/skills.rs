@@ -1,5 +1,6 @@
 //! Guides to servers, written by people: local files are read when asked for, remote ones are copies made at compile time.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use mce_config::{Location, ServerSettings, Settings};
@@ -57,7 +58,11 @@ impl Skills {
     pub(crate) fn get(&self, server: &str) -> Result<Value, Failure> {
         let guide = self.read(server).ok_or_else(|| {
             let known: Vec<_> = self.servers().map(|name| format!("`{name}`")).collect();
-            let hint = if known.is_empty() { "no server has a guide".to_owned() } else { format!("these have one: {}", known.join(", ")) };
+            let hint = if known.is_empty() {
+                "no server has a guide".to_owned()
+            } else {
+                format!("these have one: {}", known.join(", "))
+            };
             Failure::argument(format!("there is no guide to the server `{server}`")).with_hint(hint)
         })?;
         Ok(json!({"server": server, "skills": guide}))
@@ -72,9 +77,9 @@ impl Skills {
             let shown: String = guide.chars().take(INSTRUCTION_CHARS.min(left)).collect();
             left -= shown.chars().count();
             let is_cut = shown.len() < guide.len();
-            text.push_str(&format!("\n\n### `{server}`\n{}", shown.trim_end()));
+            let _ = write!(text, "\n\n### `{server}`\n{}", shown.trim_end());
             if is_cut {
-                text.push_str(&format!("\n(more in the resource skills://{server})"));
+                let _ = write!(text, "\n(more in the resource skills://{server})");
             }
         }
         (!self.guides.is_empty()).then_some(text)

@@ -26,8 +26,12 @@ pub(crate) struct State {
 /// A failure that names the directory if it cannot be used.
 pub(crate) fn open(directory: &Path) -> Result<State, Failure> {
     let cannot = |error: &dyn std::error::Error| {
-        Failure::internal(format!("the state directory `{}` cannot be used: {}", directory.display(), super::chain(error)))
-            .with_hint("set `MCE_DATA_DIR` to a directory that can be written")
+        Failure::internal(format!(
+            "the state directory `{}` cannot be used: {}",
+            directory.display(),
+            super::chain(error)
+        ))
+        .with_hint("set `MCE_DATA_DIR` to a directory that can be written")
     };
     if !directory.is_dir() {
         fs_err::create_dir_all(directory).map_err(|error| cannot(&error))?;
@@ -39,16 +43,26 @@ pub(crate) fn open(directory: &Path) -> Result<State, Failure> {
         Err(StoreError::Damaged { .. }) => {
             let kept = directory.join(format!("{FILE_NAME}.damaged"));
             fs_err::rename(&file, &kept).map_err(|error| cannot(&error))?;
-            tracing::warn!("`{}` was damaged and is now `{}`; run `mce compile`", file.display(), kept.display());
+            tracing::warn!(
+                "`{}` was damaged and is now `{}`; run `mce compile`",
+                file.display(),
+                kept.display()
+            );
             Store::open(&file)
         }
         opened => opened,
     };
-    Ok(State { store: Arc::new(store.map_err(|error| cannot(&error))?), file })
+    Ok(State {
+        store: Arc::new(store.map_err(|error| cannot(&error))?),
+        file,
+    })
 }
 
 /// The files that `mce clean` removes.
 pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let database = ["", "-wal", "-shm"].map(|ending| directory.join(format!("{FILE_NAME}{ending}")));
-    database.into_iter().chain([directory.join(format!("{FILE_NAME}.damaged")), directory.join("skills")]).collect()
+    database
+        .into_iter()
+        .chain([directory.join(format!("{FILE_NAME}.damaged")), directory.join("skills")])
+        .collect()
 }

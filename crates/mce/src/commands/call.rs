@@ -44,7 +44,10 @@ fn meant(words: Vec<String>) -> Result<CallSettings, Failure> {
         };
         let (name, value) = match option.split_once('=') {
             Some((name, value)) => (name.to_owned(), value.to_owned()),
-            None => (option.to_owned(), words.next().ok_or_else(|| usage(format!("`--{option}` has no value")))?),
+            None => (
+                option.to_owned(),
+                words.next().ok_or_else(|| usage(format!("`--{option}` has no value")))?,
+            ),
         };
         if name == "json" {
             settings.json = Some(object(&value)?);
@@ -72,9 +75,17 @@ mod tests {
     #[test]
     fn arguments_are_json_or_single_words() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let single = |pairs: &[(&str, &str)]| pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<Vec<_>>();
+        let single = |pairs: &[(&str, &str)]| {
+            pairs
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect::<Vec<_>>()
+        };
         let check = |text: &str, json: Option<Value>, pairs: &[(&str, &str)]| {
-            let expected = CallSettings { json: json.and_then(|json| json.as_object().cloned()), single: single(pairs) };
+            let expected = CallSettings {
+                json: json.and_then(|json| json.as_object().cloned()),
+                single: single(pairs),
+            };
             assert_eq!(meant(words(text)).unwrap(), expected, "{text}");
         };
         check("--id 5 --name=a=b", None, &[("id", "5"), ("name", "a=b")]);

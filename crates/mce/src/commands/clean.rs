@@ -12,7 +12,11 @@ pub(crate) async fn clean(setup: &Setup, args: CleanArgs) -> Result<ExitCode, Fa
     let terminal = setup.terminal;
     let mut removed = 0;
     for path in state_files(&settings) {
-        let result = if path.is_dir() { fs_err::remove_dir_all(&path) } else { fs_err::remove_file(&path) };
+        let result = if path.is_dir() {
+            fs_err::remove_dir_all(&path)
+        } else {
+            fs_err::remove_file(&path)
+        };
         match result {
             Ok(()) => {
                 removed += 1;

@@ -22,7 +22,9 @@ pub(crate) async fn compile(setup: &Setup, args: &CompileArgs) -> Result<ExitCod
     if args.json {
         terminal.json(&json!({"servers": reports}))?;
     } else {
-        reports.iter().for_each(|report| print_report(terminal, report, |text| terminal.line(text)));
+        for report in &reports {
+            print_report(terminal, report, |text| terminal.line(text));
+        }
         if !args.dry_run {
             print_client_configuration(terminal, app.settings())?;
         }
@@ -33,7 +35,9 @@ pub(crate) async fn compile(setup: &Setup, args: &CompileArgs) -> Result<ExitCod
 /// Compiles for `mce run`: the report goes to standard error, and what could be compiled is served.
 pub(super) async fn compile_for_serving(setup: &Setup, args: &CompileArgs) -> Result<(), Failure> {
     let (_, reports) = compile_all(setup, args).await?;
-    reports.iter().for_each(|report| print_report(setup.terminal, report, |text| setup.terminal.note(text)));
+    for report in &reports {
+        print_report(setup.terminal, report, |text| setup.terminal.note(text));
+    }
     Ok(())
 }
 
@@ -47,10 +51,14 @@ async fn compile_all(setup: &Setup, args: &CompileArgs) -> Result<(App, Vec<Serv
     }
     if settings.servers.is_empty() {
         setup.terminal.warning("no servers are configured");
-        setup.terminal.note("  hint: write `mce.yaml`, such as\n    servers:\n      shop:\n        openapi: ./shop.yaml");
+        setup
+            .terminal
+            .note("  hint: write `mce.yaml`, such as\n    servers:\n      shop:\n        openapi: ./shop.yaml");
     }
     if args.llm_enhance {
-        setup.terminal.warning("`--llm-enhance` does nothing: texts come from the documents alone");
+        setup
+            .terminal
+            .warning("`--llm-enhance` does nothing: texts come from the documents alone");
     }
     let bar = progress(setup.terminal, settings.servers.len());
     let app = App::open(setup, settings)?;
@@ -91,8 +99,16 @@ fn print_report(terminal: Terminal, report: &ServerReport, print: impl Fn(String
 }
 
 fn print_counts(terminal: Terminal, report: &ServerReport, counts: &Counts, print: impl Fn(String)) {
-    let how = if counts.unchanged { "unchanged".to_owned() } else { format!("{} ms", report.ms) };
-    let skipped = if counts.skipped.is_empty() { String::new() } else { format!(", {} skipped", counts.skipped.len()) };
+    let how = if counts.unchanged {
+        "unchanged".to_owned()
+    } else {
+        format!("{} ms", report.ms)
+    };
+    let skipped = if counts.skipped.is_empty() {
+        String::new()
+    } else {
+        format!(", {} skipped", counts.skipped.len())
+    };
     print(format!(
         "{} {}: {} operations, {} compiled{skipped} ({how})",
         terminal.verdict(true, "✓"),
@@ -101,7 +117,10 @@ fn print_counts(terminal: Terminal, report: &ServerReport, counts: &Counts, prin
         counts.compiled
     ));
     for skipped in counts.skipped.iter().take(LISTED) {
-        print(format!("    skipped {}: {} ({})", skipped.operation, skipped.reason, skipped.pointer));
+        print(format!(
+            "    skipped {}: {} ({})",
+            skipped.operation, skipped.reason, skipped.pointer
+        ));
     }
     for problem in counts.problems.iter().take(LISTED) {
         print(format!("    problem: {} ({})", problem.message, problem.pointer));
@@ -138,9 +157,19 @@ fn client_configuration(settings: &Settings) -> Result<Value, Failure> {
 
 /// The failure of the whole, if a document was refused.
 fn refusals(reports: &[ServerReport]) -> Option<Failure> {
-    let refused: Vec<_> = reports.iter().filter_map(|report| Some((&report.name, report.failure()?))).collect();
+    let refused: Vec<_> = reports
+        .iter()
+        .filter_map(|report| Some((&report.name, report.failure()?)))
+        .collect();
     let (name, first) = refused.first()?;
-    let mut failure = Failure::new(first.kind, format!("{} of {} servers could not be compiled; `{name}`: {first}", refused.len(), reports.len()));
+    let mut failure = Failure::new(
+        first.kind,
+        format!(
+            "{} of {} servers could not be compiled; `{name}`: {first}",
+            refused.len(),
+            reports.len()
+        ),
+    );
     failure.hint.clone_from(&first.hint);
     Some(failure)
 }

@@ -22,11 +22,21 @@ struct Check {
 
 impl Check {
     fn good(name: &str, detail: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), ok: true, detail: detail.into(), fix: String::new() }
+        Self {
+            name: name.to_owned(),
+            ok: true,
+            detail: detail.into(),
+            fix: String::new(),
+        }
     }
 
     fn bad(name: &str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), ok: false, detail: detail.into(), fix: fix.into() }
+        Self {
+            name: name.to_owned(),
+            ok: false,
+            detail: detail.into(),
+            fix: fix.into(),
+        }
     }
 }
 
@@ -38,7 +48,11 @@ pub(crate) async fn doctor(setup: &Setup, args: &JsonArgs) -> Result<ExitCode, F
             let mut checks = vec![Check::good("configuration", detail)];
             checks.extend(settings.servers.iter().flat_map(|server| &server.unresolved).map(|missing| {
                 let detail = format!("{}: {}: nothing defines `${{{}}}`", missing.file, missing.key, missing.variable);
-                Check::bad("variables", detail, format!("set `{}` in the environment or in `.env`", missing.variable))
+                Check::bad(
+                    "variables",
+                    detail,
+                    format!("set `{}` in the environment or in `.env`", missing.variable),
+                )
             }));
             match App::open(setup, std::sync::Arc::new(settings)) {
                 Ok(app) => {
@@ -57,7 +71,10 @@ pub(crate) async fn doctor(setup: &Setup, args: &JsonArgs) -> Result<ExitCode, F
                 }
             }
         }
-        Err(failure) => (vec![Check::bad("configuration", failure.message, failure.hint.unwrap_or_default())], false),
+        Err(failure) => (
+            vec![Check::bad("configuration", failure.message, failure.hint.unwrap_or_default())],
+            false,
+        ),
     };
     print(setup, args, &checks, is_ok)?;
     Ok(if is_ok { ExitCode::SUCCESS } else { ExitCode::from(1) })
@@ -69,7 +86,12 @@ fn print(setup: &Setup, args: &JsonArgs, checks: &[Check], is_ok: bool) -> Resul
         return terminal.json(&json!({"ok": is_ok, "checks": checks}));
     }
     for check in checks {
-        terminal.line(format!("{} {}: {}", terminal.verdict(check.ok, if check.ok { "✓" } else { "✗" }), check.name, check.detail));
+        terminal.line(format!(
+            "{} {}: {}",
+            terminal.verdict(check.ok, if check.ok { "✓" } else { "✗" }),
+            check.name,
+            check.detail
+        ));
         if !check.fix.is_empty() {
             terminal.line(format!("    {}", check.fix));
         }
@@ -87,7 +109,10 @@ fn catalog(app: &App) -> Vec<Check> {
         .map(|server| Check::bad("catalog", format!("`{}` is not compiled", server.name), "run `mce compile`"))
         .collect();
     let functions: u32 = servers.iter().map(|server| server.functions).sum();
-    checks.push(Check::good("catalog", format!("{functions} functions of {} servers", servers.len())));
+    checks.push(Check::good(
+        "catalog",
+        format!("{functions} functions of {} servers", servers.len()),
+    ));
     checks
 }
 
@@ -96,14 +121,26 @@ fn sandbox(facts: &SandboxFacts) -> Vec<Check> {
     match &facts.python {
         Ok(python) => {
             let libraries: Vec<_> = python.libraries.iter().map(|(name, version)| format!("{name} {version}")).collect();
-            let libraries = if libraries.is_empty() { "no data libraries".to_owned() } else { libraries.join(", ") };
-            checks.push(Check::good("python", format!("{} {}; {libraries}", python.executable.display(), python.version)));
+            let libraries = if libraries.is_empty() {
+                "no data libraries".to_owned()
+            } else {
+                libraries.join(", ")
+            };
+            checks.push(Check::good(
+                "python",
+                format!("{} {}; {libraries}", python.executable.display(), python.version),
+            ));
         }
         Err(error) => checks.push(Check::bad("python", error.to_string(), error.hint().unwrap_or_default())),
     }
     for layer in &facts.layers {
         let name = format!("layer {}", layer.name);
-        checks.push(Check { name, ok: layer.is_on, detail: layer.detail.clone(), fix: String::new() });
+        checks.push(Check {
+            name,
+            ok: layer.is_on,
+            detail: layer.detail.clone(),
+            fix: String::new(),
+        });
     }
     match &facts.jail {
         Ok(_) => checks.push(Check::good("jail", "a worker starts in it")),

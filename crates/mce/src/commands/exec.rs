@@ -30,7 +30,8 @@ pub(crate) async fn exec(setup: &Setup, args: &ExecArgs) -> Result<ExitCode, Fai
         match (&answer.data, &answer.error) {
             (_, Some(error)) => {
                 let place = error.line.map_or_else(String::new, |line| format!("line {line}: "));
-                let mut failure = Failure::new("run", format!("{place}{}", error.message)).with_hint(error.hint.clone().unwrap_or_default());
+                let mut failure =
+                    Failure::new("run", format!("{place}{}", error.message)).with_hint(error.hint.clone().unwrap_or_default());
                 failure.body.clone_from(&error.body);
                 terminal.failure(&failure, false);
                 if let Some(source) = &error.source {
@@ -41,7 +42,11 @@ pub(crate) async fn exec(setup: &Setup, args: &ExecArgs) -> Result<ExitCode, Fai
             (None, None) => {}
         }
     }
-    Ok(if report.answer.success { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if report.answer.success {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
 }
 
 /// By the argument, else by the file's name, else Python.
@@ -49,7 +54,12 @@ fn language(args: &ExecArgs) -> Language {
     match args.language {
         Some(LanguageArg::Python) => Language::Python,
         Some(LanguageArg::Typescript) => Language::TypeScript,
-        None if args.file.extension().and_then(OsStr::to_str).is_some_and(|ending| matches!(ending, "ts" | "mts" | "js" | "mjs")) => {
+        None if args
+            .file
+            .extension()
+            .and_then(OsStr::to_str)
+            .is_some_and(|ending| matches!(ending, "ts" | "mts" | "js" | "mjs")) =>
+        {
             Language::TypeScript
         }
         None => Language::Python,
@@ -72,7 +82,8 @@ fn params(words: &[String]) -> Result<Map<String, Value>, Failure> {
         .iter()
         .map(|word| {
             let (name, value) = word.split_once('=').ok_or_else(|| {
-                Failure::argument(format!("`--param {word}` has no `=`")).with_hint("write `--param name=value`; the value is JSON, else a text")
+                Failure::argument(format!("`--param {word}` has no `=`"))
+                    .with_hint("write `--param name=value`; the value is JSON, else a text")
             })?;
             Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
         })
@@ -82,5 +93,8 @@ fn params(words: &[String]) -> Result<Map<String, Value>, Failure> {
 /// JSON with line ends, for a person.
 pub(crate) fn pretty(json: &str) -> String {
     // Numbers are kept as written only where they fit; a person's view may round what a program's view must not.
-    serde_json::from_str::<Value>(json).ok().and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or_else(|| json.to_owned())
+    serde_json::from_str::<Value>(json)
+        .ok()
+        .and_then(|value| serde_json::to_string_pretty(&value).ok())
+        .unwrap_or_else(|| json.to_owned())
 }

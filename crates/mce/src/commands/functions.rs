@@ -39,7 +39,9 @@ fn show(setup: &Setup, app: &App, name: &str, language: LanguageArg) -> Result<E
         LanguageArg::Python => mce_sandbox::Language::Python,
         LanguageArg::Typescript => mce_sandbox::Language::TypeScript,
     };
-    let answer = app.discovery().get_functions(&[(server.to_owned(), function.to_owned())], language)?;
+    let answer = app
+        .discovery()
+        .get_functions(&[(server.to_owned(), function.to_owned())], language)?;
     let card = answer.pointer("/functions/0").unwrap_or(&Value::Null);
     if let Some(message) = card.get("error").and_then(Value::as_str) {
         let hint = card.get("hint").and_then(Value::as_str).unwrap_or_default();
@@ -47,9 +49,13 @@ fn show(setup: &Setup, app: &App, name: &str, language: LanguageArg) -> Result<E
     }
     for (key, value) in card.as_object().into_iter().flatten() {
         setup.terminal.heading(key);
-        let text = value.as_str().map_or_else(|| serde_json::to_string_pretty(value).unwrap_or_default(), str::to_owned);
+        let text = value
+            .as_str()
+            .map_or_else(|| serde_json::to_string_pretty(value).unwrap_or_default(), str::to_owned);
         setup.terminal.line(text);
     }
-    setup.terminal.line(format!("\n{} tokens as the model gets it", tokens::count(&answer.to_string())));
+    setup
+        .terminal
+        .line(format!("\n{} tokens as the model gets it", tokens::count(&answer.to_string())));
     Ok(ExitCode::SUCCESS)
 }

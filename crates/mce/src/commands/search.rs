@@ -9,7 +9,9 @@ use crate::setup::Setup;
 
 pub(crate) fn search(setup: &Setup, args: &SearchArgs) -> Result<ExitCode, Failure> {
     let app = App::open(setup, setup.settings()?)?;
-    let found = app.discovery().find(&args.words.join(" "), args.server.as_deref(), usize::from(args.limit))?;
+    let found = app
+        .discovery()
+        .find(&args.words.join(" "), args.server.as_deref(), usize::from(args.limit))?;
     let terminal = setup.terminal;
     if args.json {
         terminal.json(&found)?;

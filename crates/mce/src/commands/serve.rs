@@ -24,7 +24,12 @@ pub(crate) async fn serve(setup: &Setup, args: &ServeArgs) -> Result<ExitCode, F
 
 /// Compiles, then serves what could be compiled.
 pub(crate) async fn run(setup: &Setup, args: &ServeArgs) -> Result<ExitCode, Failure> {
-    let compile = CompileArgs { dry_run: false, server: None, json: false, llm_enhance: false };
+    let compile = CompileArgs {
+        dry_run: false,
+        server: None,
+        json: false,
+        llm_enhance: false,
+    };
     // Standard output belongs to JSON-RPC, so that the report goes to standard error.
     super::compile::compile_for_serving(setup, &compile).await?;
     serve(setup, args).await

@@ -41,13 +41,21 @@ const COLLECTIONS: [Collection; 7] = [
         plural: "customers",
         singular: "customer",
         count: 40,
-        properties: &[("name", Kind::Text), ("country", Kind::Word(&["DE", "FR", "NO", "PL"])), ("email", Kind::Text)],
+        properties: &[
+            ("name", Kind::Text),
+            ("country", Kind::Word(&["DE", "FR", "NO", "PL"])),
+            ("email", Kind::Text),
+        ],
     },
     Collection {
         plural: "products",
         singular: "product",
         count: 60,
-        properties: &[("name", Kind::Text), ("price_cents", Kind::Number(9_900)), ("category", Kind::Word(&["book", "game", "tool"]))],
+        properties: &[
+            ("name", Kind::Text),
+            ("price_cents", Kind::Number(9_900)),
+            ("category", Kind::Word(&["book", "game", "tool"])),
+        ],
     },
     Collection {
         plural: "orders",
@@ -76,13 +84,21 @@ const COLLECTIONS: [Collection; 7] = [
         plural: "shipments",
         singular: "shipment",
         count: 90,
-        properties: &[("order_id", Kind::Id(240)), ("carrier", Kind::Word(&["bike", "post", "truck"])), ("tracking_code", Kind::Text)],
+        properties: &[
+            ("order_id", Kind::Id(240)),
+            ("carrier", Kind::Word(&["bike", "post", "truck"])),
+            ("tracking_code", Kind::Text),
+        ],
     },
     Collection {
         plural: "tasks",
         singular: "task",
         count: 0,
-        properties: &[("customer_id", Kind::Id(40)), ("title", Kind::Text), ("urgency", Kind::Word(&["high", "low"]))],
+        properties: &[
+            ("customer_id", Kind::Id(40)),
+            ("title", Kind::Text),
+            ("urgency", Kind::Word(&["high", "low"])),
+        ],
     },
 ];
 
@@ -105,7 +121,10 @@ impl Shop {
     /// Serves on a free port of 127.0.0.1, for requests that carry this bearer token.
     pub(super) async fn start(token: &str) -> std::io::Result<Self> {
         let lists = COLLECTIONS.iter().map(Collection::seed).collect();
-        let things = Arc::new(Things { token: token.to_owned(), lists: Mutex::new(lists) });
+        let things = Arc::new(Things {
+            token: token.to_owned(),
+            lists: Mutex::new(lists),
+        });
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let router = Router::new()
@@ -150,17 +169,27 @@ impl Collection {
         // What every real API adds and no program asked for.
         thing.insert("created_at".into(), format!("2026-03-{:02}T08:00:00Z", number % 28 + 1).into());
         thing.insert("etag".into(), format!("W/\"{:016x}\"", u64::from(number) * 0x9e37_79b9_7f4a).into());
-        thing.insert("links".into(), json!({"self": format!("/{}/{number}", self.plural), "collection": format!("/{}", self.plural)}));
+        thing.insert(
+            "links".into(),
+            json!({"self": format!("/{}/{number}", self.plural), "collection": format!("/{}", self.plural)}),
+        );
         Value::Object(thing)
     }
 
     fn schema(&self) -> Value {
-        let properties: Map<String, Value> = self.properties.iter().map(|(name, kind)| ((*name).to_owned(), kind.schema())).collect();
+        let properties: Map<String, Value> = self
+            .properties
+            .iter()
+            .map(|(name, kind)| ((*name).to_owned(), kind.schema()))
+            .collect();
         let required: Vec<&str> = self.properties.iter().map(|(name, _)| *name).collect();
         let mut schema = json!({"type": "object", "properties": {"id": {"type": "integer", "readOnly": true}}, "required": required});
         if let Some(all) = schema.pointer_mut("/properties").and_then(Value::as_object_mut) {
             all.extend(properties);
-            all.insert("created_at".into(), json!({"type": "string", "format": "date-time", "readOnly": true}));
+            all.insert(
+                "created_at".into(),
+                json!({"type": "string", "format": "date-time", "readOnly": true}),
+            );
         }
         schema
     }
@@ -203,7 +232,9 @@ impl Collection {
 
     fn type_name(&self) -> String {
         let mut letters = self.singular.chars();
-        letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+        letters
+            .next()
+            .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
     }
 }
 
@@ -234,7 +265,10 @@ impl Kind {
 /// The shop's OpenAPI 3.1 document.
 pub(super) fn document() -> Value {
     let paths: Map<String, Value> = COLLECTIONS.iter().flat_map(Collection::paths).collect();
-    let schemas: Map<String, Value> = COLLECTIONS.iter().map(|collection| (collection.type_name(), collection.schema())).collect();
+    let schemas: Map<String, Value> = COLLECTIONS
+        .iter()
+        .map(|collection| (collection.type_name(), collection.schema()))
+        .collect();
     json!({
         "openapi": "3.1.0",
         "info": {"title": "Shop", "version": "1.0.0", "description": "Customers, products, orders and what belongs to them."},
@@ -246,7 +280,10 @@ pub(super) fn document() -> Value {
 
 async fn authorize(State(things): State<Arc<Things>>, headers: HeaderMap, request: Request, next: Next) -> Response {
     let expected = format!("Bearer {}", things.token);
-    if headers.get(header::AUTHORIZATION).is_some_and(|value| value.as_bytes() == expected.as_bytes()) {
+    if headers
+        .get(header::AUTHORIZATION)
+        .is_some_and(|value| value.as_bytes() == expected.as_bytes())
+    {
         next.run(request).await
     } else {
         problem(StatusCode::UNAUTHORIZED, "a bearer token is needed")
@@ -254,18 +291,27 @@ async fn authorize(State(things): State<Arc<Things>>, headers: HeaderMap, reques
 }
 
 #[derive(Debug, Deserialize)]
-struct Page {
+struct ListQuery {
     page: Option<usize>,
     per_page: Option<usize>,
     #[serde(flatten)]
     filters: Map<String, Value>,
 }
 
-async fn list(State(things): State<Arc<Things>>, Path(plural): Path<String>, Query(query): Query<Page>) -> Response {
+async fn list(State(things): State<Arc<Things>>, Path(plural): Path<String>, Query(query): Query<ListQuery>) -> Response {
     let (page, size) = (query.page.unwrap_or(1).max(1), query.per_page.unwrap_or(20).clamp(1, 100));
-    let is_wanted = |thing: &Value| query.filters.iter().all(|(name, wanted)| thing.get(name).map(as_text) == Some(as_text(wanted)));
-    let found = things.with(&plural, |list| list.iter().filter(|thing| is_wanted(thing)).cloned().collect::<Vec<_>>());
-    let Some(found) = found else { return problem(StatusCode::NOT_FOUND, "no such collection") };
+    let is_wanted = |thing: &Value| {
+        query
+            .filters
+            .iter()
+            .all(|(name, wanted)| thing.get(name).map(as_text) == Some(as_text(wanted)))
+    };
+    let found = things.with(&plural, |list| {
+        list.iter().filter(|thing| is_wanted(thing)).cloned().collect::<Vec<_>>()
+    });
+    let Some(found) = found else {
+        return problem(StatusCode::NOT_FOUND, "no such collection");
+    };
     let items: Vec<&Value> = found.iter().skip((page - 1).saturating_mul(size)).take(size).collect();
     let next = (page.saturating_mul(size) < found.len()).then_some(page + 1);
     Json(json!({"items": items, "total": found.len(), "next_page": next})).into_response()
@@ -284,7 +330,9 @@ async fn create(State(things): State<Arc<Things>>, Path(plural): Path<String>, J
 }
 
 async fn get(State(things): State<Arc<Things>>, Path((plural, id)): Path<(String, u64)>) -> Response {
-    let found = things.with(&plural, |list| list.iter().find(|thing| has_id(thing, id)).cloned()).flatten();
+    let found = things
+        .with(&plural, |list| list.iter().find(|thing| has_id(thing, id)).cloned())
+        .flatten();
     found.map_or_else(|| missing(id), |thing| Json(thing).into_response())
 }
 
@@ -307,7 +355,11 @@ async fn remove(State(things): State<Arc<Things>>, Path((plural, id)): Path<(Str
         list.retain(|thing| !has_id(thing, id));
         list.len() < before
     });
-    if removed == Some(true) { StatusCode::NO_CONTENT.into_response() } else { missing(id) }
+    if removed == Some(true) {
+        StatusCode::NO_CONTENT.into_response()
+    } else {
+        missing(id)
+    }
 }
 
 fn has_id(thing: &Value, id: u64) -> bool {

@@ -41,8 +41,11 @@ impl Conversation {
                 let _ = server.waiting().await;
             }
         });
-        let config = ClientConfig::new(ClientCapabilities::default(), Implementation::new("demo", env!("CARGO_PKG_VERSION")))
-            .with_protocol_version(ProtocolVersion::V_2025_11_25);
+        let config = ClientConfig::new(
+            ClientCapabilities::default(),
+            Implementation::new("demo", env!("CARGO_PKG_VERSION")),
+        )
+        .with_protocol_version(ProtocolVersion::V_2025_11_25);
         let client = config.serve(client_end).await.map_err(Failure::internal)?;
         let listed = client.list_all_tools().await.map_err(Failure::internal)?;
         let instructions = client.peer_info().and_then(|info| info.instructions.clone()).unwrap_or_default();
@@ -88,7 +91,11 @@ impl Conversation {
     /// Notes whether something is as it must be.
     pub(super) fn check(&mut self, what: &str, is_right: bool, detail: impl FnOnce() -> String) {
         self.is_right &= is_right;
-        let text = if is_right { format!("  right: {what}") } else { format!("  WRONG: {what}: {}", detail()) };
+        let text = if is_right {
+            format!("  right: {what}")
+        } else {
+            format!("  WRONG: {what}: {}", detail())
+        };
         self.terminal.line(self.terminal.verdict(is_right, &text));
     }
 
@@ -138,7 +145,8 @@ impl Conversation {
         if is_cut {
             self.terminal.line(self.terminal.faint("  … (cut here, the model gets it whole)"));
         }
-        self.terminal.line(self.terminal.faint(&format!("  {sent} tokens sent, {received} received")));
+        self.terminal
+            .line(self.terminal.faint(&format!("  {sent} tokens sent, {received} received")));
     }
 }
 

@@ -54,7 +54,14 @@ async fn converse(terminal: Terminal, shop: &Shop, app: &Arc<App>) -> Result<Exi
     table(terminal, &talk, &direct);
     let is_right = talk.is_right();
     talk.end().await;
-    terminal.line(terminal.verdict(is_right, if is_right { "\nEvery step gave the right value." } else { "\nA step gave a wrong value." }));
+    terminal.line(terminal.verdict(
+        is_right,
+        if is_right {
+            "\nEvery step gave the right value."
+        } else {
+            "\nA step gave a wrong value."
+        },
+    ));
     Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -73,8 +80,12 @@ fn write_configuration(folder: &std::path::Path, shop: &Shop) -> Result<(), Fail
 /// which layers of the jail are used stays as configured.
 fn demo_environment(setup: &Setup, folder: &std::path::Path) -> mce_config::env::Environment {
     let is_kept = |name: &str| !name.starts_with("MCE_") || name == "MCE_PYTHON" || name == "MCE_JAIL_WITHOUT";
-    let mut environment: mce_config::env::Environment =
-        setup.environment.iter().filter(|(name, _)| is_kept(name)).map(|(name, value)| (name.clone(), value.clone())).collect();
+    let mut environment: mce_config::env::Environment = setup
+        .environment
+        .iter()
+        .filter(|(name, _)| is_kept(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
     environment.insert("SHOP_TOKEN".into(), TOKEN.into());
     environment.insert("MCE_DATA_DIR".into(), folder.join("data").to_string_lossy().into_owned());
     environment.insert("MCE_LOG_LEVEL".into(), "warn".into());
@@ -103,16 +114,28 @@ async fn direct_cost(app: &Arc<App>) -> Result<DirectCost, Failure> {
         let raw = app.call(reference, &arguments).await?;
         answers += tokens::count(raw.get()) + tokens::count(&json!({"name": reference, "arguments": arguments}).to_string());
     }
-    Ok(DirectCost { tools: tools.len(), definitions: tokens::count(&Value::from(tools).to_string()), answers })
+    Ok(DirectCost {
+        tools: tools.len(),
+        definitions: tokens::count(&Value::from(tools).to_string()),
+        answers,
+    })
 }
 
 fn table(terminal: Terminal, talk: &Conversation, direct: &DirectCost) {
     terminal.heading("What the model paid, in tokens (o200k)");
     terminal.line(format!("{:42}{:>12}{:>28}", "", "through mce", "every function as a tool"));
     let row = |name: &str, here: usize, there: usize| terminal.line(format!("{name:42}{here:>12}{there:>28}"));
-    row(&format!("tool definitions and instructions ({} / {})", talk.tool_count(), direct.tools), talk.definitions(), direct.definitions);
+    row(
+        &format!("tool definitions and instructions ({} / {})", talk.tool_count(), direct.tools),
+        talk.definitions(),
+        direct.definitions,
+    );
     row("calls and answers", talk.messages(), direct.answers);
-    row("together", talk.definitions() + talk.messages(), direct.definitions + direct.answers);
+    row(
+        "together",
+        talk.definitions() + talk.messages(),
+        direct.definitions + direct.answers,
+    );
     terminal.line(terminal.faint(
         "The right column counts only the API calls that the two programs made, without a model's mistakes; definitions are\nsent with every turn, and grow with each API that is added. The left one stays as it is.",
     ));

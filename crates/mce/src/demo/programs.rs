@@ -36,18 +36,39 @@ const PAGE: usize = 20;
 
 pub(super) async fn discover(talk: &mut Conversation) -> Result<(), Failure> {
     let answer = talk.ask("What is there?", "list_servers", json!({})).await?;
-    let servers: Vec<_> = answer["servers"].as_array().into_iter().flatten().map(|server| server["name"].clone()).collect();
+    let servers: Vec<_> = answer["servers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|server| server["name"].clone())
+        .collect();
     talk.expect("the shop is listed", &servers.into(), &json!(["shop"]));
 
-    let answer = talk.ask("Which functions help?", "search_functions", json!({"query": "list orders, get one customer, create a task"})).await?;
+    let answer = talk
+        .ask(
+            "Which functions help?",
+            "search_functions",
+            json!({"query": "list orders, get one customer, create a task"}),
+        )
+        .await?;
     let text = answer.to_string();
     let all = ["list_orders", "get_customer", "create_task"];
-    talk.check("search finds the three functions", all.iter().all(|name| text.contains(name)), || text.clone());
+    talk.check(
+        "search finds the three functions",
+        all.iter().all(|name| text.contains(name)),
+        || text.clone(),
+    );
 
     let wanted: Vec<_> = all.iter().map(|name| function(name)).collect();
-    let answer = talk.ask("How exactly are they called?", "get_functions", json!({"functions": wanted})).await?;
+    let answer = talk
+        .ask("How exactly are they called?", "get_functions", json!({"functions": wanted}))
+        .await?;
     let text = answer["functions"][2].to_string();
-    talk.check("the body's fields are shown", text.contains("urgency") && text.contains("title"), || text.clone());
+    talk.check(
+        "the body's fields are shown",
+        text.contains("urgency") && text.contains("title"),
+        || text.clone(),
+    );
     Ok(())
 }
 
@@ -70,7 +91,9 @@ pub(super) async fn run_again(talk: &mut Conversation, shop: &Shop, recipe: Valu
 
 pub(super) async fn make_a_mistake(talk: &mut Conversation) -> Result<(), Failure> {
     let arguments = json!({"code": MISTAKE, "description": "a program with a mistake"});
-    let answer = talk.ask("A mistake is found before anything happens", "execute_code", arguments).await?;
+    let answer = talk
+        .ask("A mistake is found before anything happens", "execute_code", arguments)
+        .await?;
     let error = &answer["error"];
     talk.expect("its type", &error["type"], &json!("argument"));
     talk.expect("its line", &error["line"], &json!(4));
@@ -88,10 +111,17 @@ pub(super) fn calls_made() -> Vec<(&'static str, Value)> {
     let follow_up = |customer: u32| {
         [
             ("shop.get_customer", json!({"id": customer})),
-            ("shop.create_task", json!({"body": {"customer_id": customer, "title": "call the customer", "urgency": "high"}})),
+            (
+                "shop.create_task",
+                json!({"body": {"customer_id": customer, "title": "call the customer", "urgency": "high"}}),
+            ),
         ]
     };
-    pages("returned", 3).chain(follow_up(1)).chain(pages("shipped", 5)).chain(follow_up(2)).collect()
+    pages("returned", 3)
+        .chain(follow_up(1))
+        .chain(pages("shipped", 5))
+        .chain(follow_up(2))
+        .collect()
 }
 
 /// What the program must give, from the shop's own state.
@@ -103,9 +133,16 @@ fn right_value(shop: &Shop, status: &str, task: u32) -> Value {
         let customer = order["customer_id"].as_u64().unwrap_or_default();
         *totals.entry(customer).or_default() += order["total_cents"].as_u64().unwrap_or_default();
     }
-    let first = totals.iter().max_by_key(|(id, cents)| (**cents, std::cmp::Reverse(**id))).map_or(0, |(id, _)| *id);
+    let first = totals
+        .iter()
+        .max_by_key(|(id, cents)| (**cents, std::cmp::Reverse(**id)))
+        .map_or(0, |(id, _)| *id);
     let customers = shop.things("customers");
-    let customer = customers.iter().find(|customer| customer["id"] == first).cloned().unwrap_or_default();
+    let customer = customers
+        .iter()
+        .find(|customer| customer["id"] == first)
+        .cloned()
+        .unwrap_or_default();
     json!({
         "orders": wanted.len(), "customer": customer["name"], "country": customer["country"],
         "cents": totals.get(&first), "task": task,

@@ -47,10 +47,23 @@ impl Handler {
         }
         let promoted = super::promoted::find(&app);
         listed.extend(promoted.iter().map(|function| function.tool.clone()));
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_prompts()
+            .enable_resources()
+            .build();
         let identity = Implementation::new("mce", env!("CARGO_PKG_VERSION"));
-        let config = ServerConfig::new(capabilities).with_server_info(identity).with_instructions(instructions(&app, &promoted));
-        Self { app, face: Arc::new(Face { config, tools: listed, promoted }) }
+        let config = ServerConfig::new(capabilities)
+            .with_server_info(identity)
+            .with_instructions(instructions(&app, &promoted));
+        Self {
+            app,
+            face: Arc::new(Face {
+                config,
+                tools: listed,
+                promoted,
+            }),
+        }
     }
 
     async fn answer(&self, tool: &str, arguments: Option<Map<String, Value>>) -> Result<CallToolResult, Failure> {
@@ -59,20 +72,29 @@ impl Handler {
             "list_servers" => text(&self.app.discovery().list_servers(self.app.libraries().await)?),
             "search_functions" => {
                 let given: SearchArguments = tools::parse(tool, arguments)?;
-                text(&self.app.discovery().search(&given.query, given.server.as_deref(), given.limit, given.language.into())?)
+                text(
+                    &self
+                        .app
+                        .discovery()
+                        .search(&given.query, given.server.as_deref(), given.limit, given.language.into())?,
+                )
             }
             "get_functions" => {
                 let given: GetArguments = tools::parse(tool, arguments)?;
-                let names: Vec<_> = given.functions.into_iter().map(|item| (item.server_name, item.function_name)).collect();
+                let names: Vec<_> = given
+                    .functions
+                    .into_iter()
+                    .map(|item| (item.server_name, item.function_name))
+                    .collect();
                 text(&self.app.discovery().get_functions(&names, given.language.into())?)
             }
             "execute_code" => {
                 let given: ExecuteArguments = tools::parse(tool, arguments)?;
-                run_result(self.app.execute(given.language.into(), given.code, &given.description).await)
+                run_result(&self.app.execute(given.language.into(), given.code, &given.description).await)
             }
             "run_cached_code" => {
                 let given: CachedArguments = tools::parse(tool, arguments)?;
-                run_result(self.app.run_cached(&given.cache_id, given.params.unwrap_or_default()).await)
+                run_result(&self.app.run_cached(&given.cache_id, given.params.unwrap_or_default()).await)
             }
             "list_skills" if self.app.settings().serve.has_additional_tools => text(&self.app.skills().list()),
             "get_server_skills" if self.app.settings().serve.has_additional_tools => {
@@ -111,7 +133,9 @@ impl ServerHandler for Handler {
             result = self.answer(&request.name, request.arguments) => result,
             () = context.ct.cancelled() => Err(Failure::internal("the request was cancelled")),
         };
-        Ok(result.unwrap_or_else(|failure| CallToolResult::error(vec![ContentBlock::text(failure.to_json().to_string())])).into())
+        Ok(result
+            .unwrap_or_else(|failure| CallToolResult::error(vec![ContentBlock::text(failure.to_json().to_string())]))
+            .into())
     }
 
     async fn list_prompts(&self, _: Option<PaginatedRequestParams>, _: RequestContext<RoleServer>) -> Result<ListPromptsResult, ErrorData> {
@@ -121,7 +145,10 @@ impl ServerHandler for Handler {
 
     async fn get_prompt(&self, request: GetPromptRequestParams, _: RequestContext<RoleServer>) -> Result<GetPromptResponse, ErrorData> {
         if request.name != GUIDE_NAME {
-            return Err(ErrorData::invalid_params(format!("there is no prompt `{}`; the one prompt is `{GUIDE_NAME}`", request.name), None));
+            return Err(ErrorData::invalid_params(
+                format!("there is no prompt `{}`; the one prompt is `{GUIDE_NAME}`", request.name),
+                None,
+            ));
         }
         Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, GUIDE)]).into())
     }
@@ -144,9 +171,15 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let guide = request.uri.strip_prefix("skills://").and_then(|server| self.app.skills().read(server));
+        let guide = request
+            .uri
+            .strip_prefix("skills://")
+            .and_then(|server| self.app.skills().read(server));
         let Some(guide) = guide else {
-            return Err(ErrorData::resource_not_found(format!("there is no resource `{}`", request.uri), None));
+            return Err(ErrorData::resource_not_found(
+                format!("there is no resource `{}`", request.uri),
+                None,
+            ));
         };
         let contents = ResourceContents::text(guide, request.uri).with_mime_type("text/markdown");
         Ok(ReadResourceResult::new(vec![contents]).into())
@@ -173,10 +206,16 @@ fn text(value: &impl Serialize) -> Result<CallToolResult, Failure> {
     Ok(CallToolResult::success(vec![ContentBlock::text(text)]))
 }
 
-fn run_result(report: RunReport) -> Result<CallToolResult, Failure> {
-    let mut blocks = vec![ContentBlock::text(serde_json::to_string(&report.answer).map_err(Failure::internal)?)];
+fn run_result(report: &RunReport) -> Result<CallToolResult, Failure> {
+    let mut blocks = vec![ContentBlock::text(
+        serde_json::to_string(&report.answer).map_err(Failure::internal)?,
+    )];
     blocks.extend(report.contents.iter().map(content_block));
-    Ok(if report.answer.success { CallToolResult::success(blocks) } else { CallToolResult::error(blocks) })
+    Ok(if report.answer.success {
+        CallToolResult::success(blocks)
+    } else {
+        CallToolResult::error(blocks)
+    })
 }
 
 fn content_block(content: &Content) -> ContentBlock {

@@ -35,13 +35,20 @@ pub(crate) fn find(app: &App) -> Vec<Promoted> {
                     continue;
                 }
             };
-            let tool_name = if taken.contains(&function.python) { format!("{}_{}", server.name, function.python) } else { function.python.clone() };
+            let tool_name = if taken.contains(&function.python) {
+                format!("{}_{}", server.name, function.python)
+            } else {
+                function.python.clone()
+            };
             if !taken.insert(tool_name.clone()) {
                 tracing::warn!("`top_level_functions` of `{}`: `{name}` is there twice", server.name);
                 continue;
             }
             let types = app.discovery().types_for(&function);
-            promoted.push(Promoted { tool: tool_of(&tool_name, &function, &types), reference: format!("{}.{}", function.server, function.python) });
+            promoted.push(Promoted {
+                tool: tool_of(&tool_name, &function, &types),
+                reference: format!("{}.{}", function.server, function.python),
+            });
         }
     }
     promoted
@@ -62,15 +69,24 @@ pub(crate) fn tool_of(name: &str, function: &Function, types: &Types) -> Tool {
         }
     }
     if let Some(body) = &function.body {
-        properties.insert("body".to_owned(), body.variants.first().map_or(json!({}), |variant| variant.schema.clone()));
+        properties.insert(
+            "body".to_owned(),
+            body.variants.first().map_or(json!({}), |variant| variant.schema.clone()),
+        );
         if body.is_required {
             required.push("body".into());
         }
     }
     let schema = json!({"type": "object", "properties": properties, "required": required});
     let schema = tools::object(self_contained(&schema, types, View::Request));
-    let about = if function.description.is_empty() { &function.summary } else { &function.description };
+    let about = if function.description.is_empty() {
+        &function.summary
+    } else {
+        &function.description
+    };
     let about: String = about.chars().take(DESCRIPTION_CHARS).collect();
-    let annotations = ToolAnnotations::new().read_only(function.effect == Effect::Read).destructive(function.effect == Effect::Destructive);
+    let annotations = ToolAnnotations::new()
+        .read_only(function.effect == Effect::Read)
+        .destructive(function.effect == Effect::Destructive);
     Tool::new(name.to_owned(), about, Arc::new(schema)).with_annotations(annotations)
 }

@@ -12,18 +12,31 @@ use serde_json::{Map, Value, json};
 use crate::failure::Failure;
 
 /// Names of our own tools. A promoted function never takes one of them.
-pub(crate) const NAMES: [&str; 7] =
-    ["list_servers", "search_functions", "get_functions", "execute_code", "run_cached_code", "list_skills", "get_server_skills"];
+pub(crate) const NAMES: [&str; 7] = [
+    "list_servers",
+    "search_functions",
+    "get_functions",
+    "execute_code",
+    "run_cached_code",
+    "list_skills",
+    "get_server_skills",
+];
 
 /// The five tools, in the order in which a model uses them.
 pub(crate) fn definitions() -> Vec<Tool> {
     let language = json!({"type": "string", "enum": ["python", "typescript"], "default": "python"});
     vec![
-        tool("list_servers", "Servers (APIs) whose functions code can call.", json!({}), &[], true),
+        tool(
+            "list_servers",
+            "Servers (APIs) whose functions code can call.",
+            &json!({}),
+            &[],
+            true,
+        ),
         tool(
             "search_functions",
             "Find functions by what they do. Answers with call-ready signatures and the types they need.",
-            json!({"query": {"type": "string"}, "server": {"type": "string"}, "language": language,
+            &json!({"query": {"type": "string"}, "server": {"type": "string"}, "language": language,
                 "limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": 8}}),
             &["query"],
             true,
@@ -31,7 +44,7 @@ pub(crate) fn definitions() -> Vec<Tool> {
         tool(
             "get_functions",
             "All about 1-5 functions: import line, parameters, body and result types, errors, an example. Use before calling what you do not know exactly.",
-            json!({"functions": {"type": "array", "minItems": 1, "maxItems": 5, "items": {"type": "object",
+            &json!({"functions": {"type": "array", "minItems": 1, "maxItems": 5, "items": {"type": "object",
                 "properties": {"server_name": {"type": "string"}, "function_name": {"type": "string"}},
                 "required": ["server_name", "function_name"]}}, "language": language}),
             &["functions"],
@@ -42,7 +55,7 @@ pub(crate) fn definitions() -> Vec<Tool> {
             "Run a program that calls functions: `from SERVER.functions import FUNCTION`. Do the whole task in one program (loops, filters, \
              joins) and give back little: its value is what `main()` returns, else `result`, else the last expression. Keep values that may \
              change in top-level variables. No network, no files but /tmp.",
-            json!({"code": {"type": "string"}, "description": {"type": "string", "description": "what it does, in general words"},
+            &json!({"code": {"type": "string"}, "description": {"type": "string", "description": "what it does, in general words"},
                 "language": language}),
             &["code", "description"],
             false,
@@ -50,7 +63,7 @@ pub(crate) fn definitions() -> Vec<Tool> {
         tool(
             "run_cached_code",
             "Run an earlier program again, with other values for its top-level variables.",
-            json!({"cache_id": {"type": "string"}, "params": {"type": "object", "description": "variable: value"}}),
+            &json!({"cache_id": {"type": "string"}, "params": {"type": "object", "description": "variable: value"}}),
             &["cache_id"],
             false,
         ),
@@ -60,12 +73,18 @@ pub(crate) fn definitions() -> Vec<Tool> {
 /// The two optional tools.
 pub(crate) fn skill_definitions() -> Vec<Tool> {
     vec![
-        tool("list_skills", "Which servers have a guide.", json!({}), &[], true),
-        tool("get_server_skills", "A server's guide.", json!({"server_name": {"type": "string"}}), &["server_name"], true),
+        tool("list_skills", "Which servers have a guide.", &json!({}), &[], true),
+        tool(
+            "get_server_skills",
+            "A server's guide.",
+            &json!({"server_name": {"type": "string"}}),
+            &["server_name"],
+            true,
+        ),
     ]
 }
 
-fn tool(name: &'static str, description: &'static str, properties: Value, required: &[&str], is_read_only: bool) -> Tool {
+fn tool(name: &'static str, description: &'static str, properties: &Value, required: &[&str], is_read_only: bool) -> Tool {
     let mut schema = json!({"type": "object", "properties": properties});
     if !required.is_empty()
         && let Some(object) = schema.as_object_mut()
@@ -73,7 +92,11 @@ fn tool(name: &'static str, description: &'static str, properties: Value, requir
         object.insert("required".into(), json!(required));
     }
     let tool = Tool::new(name, description, Arc::new(object(schema)));
-    if is_read_only { tool.with_annotations(ToolAnnotations::new().read_only(true)) } else { tool }
+    if is_read_only {
+        tool.with_annotations(ToolAnnotations::new().read_only(true))
+    } else {
+        tool
+    }
 }
 
 pub(crate) fn object(value: Value) -> JsonObject {
@@ -164,8 +187,13 @@ impl From<LanguageArgument> for Language {
 pub(crate) fn parse<T: DeserializeOwned>(tool: &str, arguments: Option<JsonObject>) -> Result<T, Failure> {
     let given = Value::Object(arguments.unwrap_or_default());
     serde_json::from_value(given).map_err(|error| {
-        let known = definitions().into_iter().chain(skill_definitions()).find(|known| known.name == tool);
-        let names = known.and_then(|known| known.input_schema.get("properties").and_then(Value::as_object).map(names_of)).unwrap_or_default();
+        let known = definitions()
+            .into_iter()
+            .chain(skill_definitions())
+            .find(|known| known.name == tool);
+        let names = known
+            .and_then(|known| known.input_schema.get("properties").and_then(Value::as_object).map(names_of))
+            .unwrap_or_default();
         Failure::argument(format!("`{tool}`: {error}")).with_hint(format!("its arguments are {names}"))
     })
 }
@@ -190,8 +218,16 @@ mod tests {
         };
         check("execute_code", json!({"code": "1"}), "missing field `description`");
         check("execute_code", json!({"code": 1, "description": ""}), "expected a string");
-        check("execute_code", json!({"code": "1", "description": "", "lang": "python"}), "unknown field `lang`");
-        check("search_functions", json!({"query": "x", "language": "ruby"}), "unknown variant `ruby`");
+        check(
+            "execute_code",
+            json!({"code": "1", "description": "", "lang": "python"}),
+            "unknown field `lang`",
+        );
+        check(
+            "search_functions",
+            json!({"query": "x", "language": "ruby"}),
+            "unknown variant `ruby`",
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::project::Project;
 
 /// No answer takes longer, or the test has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// `mce serve` and its client.
 pub(crate) struct Client {
@@ -25,12 +25,29 @@ pub(crate) struct Client {
 impl Client {
     /// Starts the server without saying anything.
     pub(crate) fn start(project: &Project) -> Self {
-        let mut child = project.command(&["serve"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = project
+            .command(&["serve"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let stdout = child.stdout.take().unwrap();
         let (sender, lines) = channel();
-        std::thread::spawn(move || BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        std::thread::spawn(move || {
+            BufReader::new(stdout)
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
+        });
         let stdin = child.stdin.take();
-        Self { child, stdin, lines, next_id: 0, meta: None }
+        Self {
+            child,
+            stdin,
+            lines,
+            next_id: 0,
+            meta: None,
+        }
     }
 
     /// Starts the server and shakes hands by `initialize`.
@@ -81,8 +98,12 @@ impl Client {
 
     pub(crate) fn wait(&mut self, id: u64) -> Value {
         loop {
-            let line = self.lines.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("no answer to request {id}: {error}"));
-            let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout holds what is no JSON: {error}: {line}"));
+            let line = self
+                .lines
+                .recv_timeout(PATIENCE)
+                .unwrap_or_else(|error| panic!("no answer to request {id}: {error}"));
+            let message: Value =
+                serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout holds what is no JSON: {error}: {line}"));
             assert_eq!(message["jsonrpc"], "2.0", "{line}");
             if message["id"] == id {
                 return message.get("result").or_else(|| message.get("error")).cloned().unwrap_or_default();
@@ -91,6 +112,7 @@ impl Client {
     }
 
     /// Calls a tool. Gives the JSON of its first text block, and whether it is an error.
+    #[expect(clippy::needless_pass_by_value, reason = "so that tests can write `json!` in place")]
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> (Value, bool) {
         let result = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
         let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {result}"));

@@ -22,7 +22,10 @@ fn exit_codes_are_0_1_and_2() {
 
 #[test]
 fn the_version_is_that_of_the_package() {
-    assert_eq!(Project::empty().run(&["--version"]).out.trim(), concat!("mce ", env!("CARGO_PKG_VERSION")));
+    assert_eq!(
+        Project::empty().run(&["--version"]).out.trim(),
+        concat!("mce ", env!("CARGO_PKG_VERSION"))
+    );
 }
 
 #[test]
@@ -32,11 +35,19 @@ fn an_env_file_may_be_named_before_or_after_the_command() {
     project.write("shop.json", &shop_document().to_string());
     project.write("mce.yaml", &shop_config(&api, ""));
     project.write("production.env", "SHOP_TOKEN=from-the-file-31\n");
-    for args in [["--env-file", "production.env", "compile"], ["compile", "--env-file", "production.env"]] {
+    for args in [
+        ["--env-file", "production.env", "compile"],
+        ["compile", "--env-file", "production.env"],
+    ] {
         let ended = project.run(&args);
         assert_eq!(ended.code, 0, "{ended:?}");
     }
-    assert_eq!(project.run(&["--env-file", "production.env", "call", "shop.get_item", "--id", "5"]).code, 0);
+    assert_eq!(
+        project
+            .run(&["--env-file", "production.env", "call", "shop.get_item", "--id", "5"])
+            .code,
+        0
+    );
     assert_eq!(api.requests()[0].header("authorization"), Some("Bearer from-the-file-31"));
     assert_eq!(project.run(&["--env-file", "missing.env", "compile"]).code, 1);
 }
@@ -65,11 +76,25 @@ fn shown_values_have_sources_and_no_secrets() {
     let ended = project.run(&["config", "show", "--json"]);
     assert!(!ended.out.contains("shop-token-8842"));
     let shown = ended.json();
-    let find = |key: &str| shown.as_array().unwrap().iter().find(|one| one["key"] == key).cloned().unwrap_or_default();
-    assert_eq!(find("execution_timeout_seconds")["source"], "environment MCE_EXECUTION_TIMEOUT_SECONDS");
+    let find = |key: &str| {
+        shown
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["key"] == key)
+            .cloned()
+            .unwrap_or_default()
+    };
+    assert_eq!(
+        find("execution_timeout_seconds")["source"],
+        "environment MCE_EXECUTION_TIMEOUT_SECONDS"
+    );
     assert_eq!(find("execution_timeout_seconds")["value"], "7");
     let base_url = find("servers.shop.base_url");
-    assert!(base_url["source"].as_str().unwrap().ends_with("mce.yaml: servers.shop.base_url"), "{base_url}");
+    assert!(
+        base_url["source"].as_str().unwrap().ends_with("mce.yaml: servers.shop.base_url"),
+        "{base_url}"
+    );
 }
 
 #[test]
@@ -80,7 +105,10 @@ fn a_call_sends_what_the_document_says() {
     let ended = project.run(&["call", "shop.get_item", "--json", r#"{"id":"a/b","fields":["x","y z"]}"#]);
     assert_eq!(ended.out.trim(), r#"{"id":"a/b","name":"one","big":9007199254740993}"#);
     let request = &api.take_requests()[0];
-    assert_eq!((request.method.as_str(), request.target.as_str()), ("GET", "/v1/items/a%2Fb?fields=x&fields=y%20z"));
+    assert_eq!(
+        (request.method.as_str(), request.target.as_str()),
+        ("GET", "/v1/items/a%2Fb?fields=x&fields=y%20z")
+    );
     assert_eq!(request.header("authorization"), Some("Bearer shop-token-8842"));
 
     let ended = project.run(&["call", "shop:POST /items", "--body", r#"{"name": "new"}"#]);
@@ -96,14 +124,22 @@ fn a_failing_call_is_one_json_object() {
     let ended = project.run(&["call", "shop.get_item", "--json", r#"{"id":"5"}"#]);
     assert_eq!(ended.code, 1);
     let error = ended.error();
-    assert_eq!((&error["type"], &error["status"], &error["body"]), (&json!("api"), &json!(404), &json!({"detail": "no such item"})));
+    assert_eq!(
+        (&error["type"], &error["status"], &error["body"]),
+        (&json!("api"), &json!(404), &json!({"detail": "no such item"}))
+    );
 
     let check = |function: &str, arguments: &str, kind: &str, part: &str| {
         let error = project.run(&["call", function, "--json", arguments]).error();
         assert_eq!(error["type"], kind, "{error}");
         assert!(error.to_string().contains(part), "{error}");
     };
-    check("shop.get_item", r#"{"id":"5","currencyy":"EUR"}"#, "argument", "did you mean `currency`?");
+    check(
+        "shop.get_item",
+        r#"{"id":"5","currencyy":"EUR"}"#,
+        "argument",
+        "did you mean `currency`?",
+    );
     check("shop.get_item", r#"{"id":"5","currency":"USD"}"#, "argument", "NOK");
     check("shop.get_item", "{}", "argument", "id");
     check("shop.get_itm", r#"{"id":"5"}"#, "argument", "get_item");
@@ -122,25 +158,42 @@ fn functions_and_searches_have_stable_forms() {
     let found = project.run(&["search", "create", "item", "--json"]).json();
     assert_eq!(found[0]["function"], "create_item", "{found}");
     assert_eq!(found[0]["operation"], "POST /items");
-    assert!(found[0]["score"].is_number() && found[0]["signature"].as_str().unwrap().contains("create_item("), "{found}");
+    assert!(
+        found[0]["score"].is_number() && found[0]["signature"].as_str().unwrap().contains("create_item("),
+        "{found}"
+    );
     let shown = project.run(&["functions", "--show", "shop.create_item"]).out;
-    assert!(shown.contains("from shop.functions import create_item") && shown.contains("tokens"), "{shown}");
+    assert!(
+        shown.contains("from shop.functions import create_item") && shown.contains("tokens"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn programs_run_from_files_and_standard_input() {
     let api = FakeApi::start();
     let project = Project::shop(&api);
-    project.write("p.py", "from shop.functions import get_item\nid = '1'\nprint('hello')\nresult = [id, get_item(id=id)]\n");
+    project.write(
+        "p.py",
+        "from shop.functions import get_item\nid = '1'\nprint('hello')\nresult = [id, get_item(id=id)]\n",
+    );
     let answer = project.run(&["exec", "p.py", "--json"]).json();
-    assert_eq!((&answer["success"], &answer["data"], &answer["logs"]), (&json!(true), &json!(["1", {}]), &json!("hello\n")), "{answer}");
+    assert_eq!(
+        (&answer["success"], &answer["data"], &answer["logs"]),
+        (&json!(true), &json!(["1", {}]), &json!("hello\n")),
+        "{answer}"
+    );
     assert_eq!(answer["calls"][0]["function"], "shop.get_item");
     let answer = project.run(&["exec", "p.py", "--json", "--param", "id=\"2\""]).json();
     assert_eq!(answer["data"], json!(["2", {}]), "{answer}");
     project.write("bad.py", "x = 1\nraise ValueError('no')\n");
     let ended = project.run(&["exec", "bad.py", "--json"]);
     let error = &ended.json()["error"];
-    assert_eq!((ended.code, &error["type"], &error["line"]), (1, &json!("exception"), &json!(2)), "{error}");
+    assert_eq!(
+        (ended.code, &error["type"], &error["line"]),
+        (1, &json!("exception"), &json!(2)),
+        "{error}"
+    );
 }
 
 #[test]
@@ -150,12 +203,32 @@ fn the_doctor_says_what_is_there() {
     let ended = project.run(&["doctor", "--json"]);
     let report = ended.json();
     assert_eq!((ended.code, &report["ok"]), (0, &json!(true)), "{report}");
-    let names: Vec<_> = report["checks"].as_array().unwrap().iter().map(|check| check["name"].as_str().unwrap()).collect();
-    for name in ["configuration", "catalog", "python", "jail", "layer namespaces", "layer landlock", "layer seccomp", "layer rlimits"] {
+    let names: Vec<_> = report["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|check| check["name"].as_str().unwrap())
+        .collect();
+    for name in [
+        "configuration",
+        "catalog",
+        "python",
+        "jail",
+        "layer namespaces",
+        "layer landlock",
+        "layer seccomp",
+        "layer rlimits",
+    ] {
         assert!(names.contains(&name), "{names:?}");
     }
     let broken = Project::shop(&api).with("MCE_PYTHON", "/no/such/python");
     let ended = broken.run(&["doctor", "--json"]);
-    let python = ended.json()["checks"].as_array().unwrap().iter().find(|check| check["name"] == "python").cloned().unwrap_or(Value::Null);
+    let python = ended.json()["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|check| check["name"] == "python")
+        .cloned()
+        .unwrap_or(Value::Null);
     assert_eq!((ended.code, &python["ok"]), (1, &json!(false)), "{python}");
 }

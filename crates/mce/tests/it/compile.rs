@@ -14,9 +14,16 @@ fn the_report_counts_operations_and_names_what_is_skipped() {
     project.write("shop.json", &document.to_string());
     let report = project.run(&["compile", "--json"]).json();
     let server = &report["servers"][0];
-    assert_eq!((&server["name"], &server["operations"], &server["compiled"]), (&json!("shop"), &json!(4), &json!(3)), "{report}");
+    assert_eq!(
+        (&server["name"], &server["operations"], &server["compiled"]),
+        (&json!("shop"), &json!(4), &json!(3)),
+        "{report}"
+    );
     assert_eq!(server["skipped"][0]["operation"], "GET /broken");
-    assert!(server["skipped"][0]["pointer"].as_str().unwrap().contains("/paths/~1broken/get"), "{server}");
+    assert!(
+        server["skipped"][0]["pointer"].as_str().unwrap().contains("/paths/~1broken/get"),
+        "{server}"
+    );
 }
 
 #[test]
@@ -44,9 +51,17 @@ fn an_unchanged_document_is_not_parsed_again() {
 fn settings_of_a_server_take_effect_without_compiling() {
     let (api, other) = (FakeApi::start(), FakeApi::start());
     let project = Project::shop(&api);
-    project.write("mce.yaml", &shop_config(&other, "    is_read_only: true\n").replace("  shop:", "  store:"));
+    project.write(
+        "mce.yaml",
+        &shop_config(&other, "    is_read_only: true\n").replace("  shop:", "  store:"),
+    );
     let functions = project.run(&["functions", "--json"]).json();
-    let names: Vec<_> = functions.as_array().unwrap().iter().map(|one| (one["server"].as_str().unwrap(), one["function"].as_str().unwrap())).collect();
+    let names: Vec<_> = functions
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["server"].as_str().unwrap(), one["function"].as_str().unwrap()))
+        .collect();
     assert_eq!(names, [("store", "get_item")]);
     let error = project.run(&["call", "store.delete_item", "--json", r#"{"id":"5"}"#]).error();
     assert_eq!(error["type"], "policy", "{error}");
@@ -60,7 +75,10 @@ fn a_dry_run_writes_nothing() {
     let project = Project::empty().with("SHOP_TOKEN", "x-token-1");
     project.write("shop.json", &shop_document().to_string());
     project.write("mce.yaml", &shop_config(&api, ""));
-    assert_eq!(project.run(&["compile", "--dry-run", "--json"]).json()["servers"][0]["compiled"], json!(3));
+    assert_eq!(
+        project.run(&["compile", "--dry-run", "--json"]).json()["servers"][0]["compiled"],
+        json!(3)
+    );
     assert_eq!(project.run(&["functions", "--json"]).json(), json!([]));
 }
 
@@ -91,7 +109,9 @@ fn the_printed_client_configuration_starts_the_same_servers() {
     assert_eq!(args[0], "serve");
     let mut list = vec!["functions", "--json"];
     list.extend(&args[1..]);
-    let elsewhere = Project::empty().with("SHOP_TOKEN", "x-token-1").with("MCE_DATA_DIR", server["env"]["MCE_DATA_DIR"].as_str().unwrap());
+    let elsewhere = Project::empty()
+        .with("SHOP_TOKEN", "x-token-1")
+        .with("MCE_DATA_DIR", server["env"]["MCE_DATA_DIR"].as_str().unwrap());
     assert_eq!(elsewhere.run(&list).json().as_array().unwrap().len(), 3);
 }
 
@@ -106,7 +126,10 @@ fn a_document_is_read_from_a_url_and_its_relative_server_is_found() {
         mce_test::FakeAnswer::json(200, if is_document { body.clone() } else { "{}".to_owned() })
     });
     let project = Project::empty();
-    project.write("mce.yaml", &format!("servers:\n  shop:\n    openapi: {}/docs/shop.json\n", api.origin()));
+    project.write(
+        "mce.yaml",
+        &format!("servers:\n  shop:\n    openapi: {}/docs/shop.json\n", api.origin()),
+    );
     let ended = project.run(&["compile", "--json"]);
     assert_eq!(ended.code, 0, "{ended:?}");
     assert_eq!(project.run(&["call", "shop.get_item", "--id", "5"]).code, 0);

@@ -27,18 +27,33 @@ fn functions_of_a_large_document_can_be_called() {
     let project = Project::empty().with("GH_TOKEN", "github-token-5512");
     project.write(
         "mce.yaml",
-        &format!("servers:\n  github:\n    openapi: {}\n    base_url: {}\n    auth: {{type: jwt, token: \"${{GH_TOKEN}}\"}}\n", document.display(), api.origin()),
+        &format!(
+            "servers:\n  github:\n    openapi: {}\n    base_url: {}\n    auth: {{type: jwt, token: \"${{GH_TOKEN}}\"}}\n",
+            document.display(),
+            api.origin()
+        ),
     );
     let report = project.run(&["compile", "--json"]).json();
     let server = &report["servers"][0];
     let operations = server["operations"].as_u64().unwrap();
-    assert_eq!((operations, server["compiled"].as_u64().unwrap(), server["skipped"].as_array().unwrap().len()), (1223, 1223, 0), "{server}");
+    assert_eq!(
+        (
+            operations,
+            server["compiled"].as_u64().unwrap(),
+            server["skipped"].as_array().unwrap().len()
+        ),
+        (1223, 1223, 0),
+        "{server}"
+    );
 
     let check = |operation: &str, arguments: serde_json::Value, method: &str, target: &str, body: &str| {
         let ended = project.run(&["call", &format!("github:{operation}"), "--json", &arguments.to_string()]);
         assert_eq!(ended.code, 0, "{ended:?}");
         let request = &api.take_requests()[0];
-        assert_eq!((request.method.as_str(), request.target.as_str(), request.text().as_str()), (method, target, body));
+        assert_eq!(
+            (request.method.as_str(), request.target.as_str(), request.text().as_str()),
+            (method, target, body)
+        );
         assert_eq!(request.header("authorization"), Some("Bearer github-token-5512"));
     };
     check(
@@ -62,7 +77,13 @@ fn functions_of_a_large_document_can_be_called() {
         "/repos/acme/shop/compare/main...next",
         "",
     );
-    check("DELETE /repos/{owner}/{repo}/subscription", json!({"owner": "acme", "repo": "shop"}), "DELETE", "/repos/acme/shop/subscription", "");
+    check(
+        "DELETE /repos/{owner}/{repo}/subscription",
+        json!({"owner": "acme", "repo": "shop"}),
+        "DELETE",
+        "/repos/acme/shop/subscription",
+        "",
+    );
     let program = "from github.functions import reactions_create_for_issue\nresult = reactions_create_for_issue(owner='a', repo='b', issue_number=1, body={'content': '+1'})\n";
     project.write("p.py", program);
     let answer = project.run(&["exec", "p.py", "--json"]).json();

@@ -28,7 +28,11 @@ impl Ended {
 
     /// The error object on standard error.
     pub(crate) fn error(&self) -> Value {
-        let line = self.err.lines().find(|line| line.starts_with('{')).unwrap_or_else(|| panic!("no JSON on stderr: {self:?}"));
+        let line = self
+            .err
+            .lines()
+            .find(|line| line.starts_with('{'))
+            .unwrap_or_else(|| panic!("no JSON on stderr: {self:?}"));
         serde_json::from_str::<Value>(line).unwrap()["error"].clone()
     }
 }
@@ -36,7 +40,10 @@ impl Ended {
 impl Project {
     /// A project without any file.
     pub(crate) fn empty() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), variables: Vec::new() }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            variables: Vec::new(),
+        }
     }
 
     /// One server `shop` on this API, with a token, compiled.

@@ -46,7 +46,10 @@ fn every_version_is_spoken() {
     }
     let mut client = Client::stateless(&project, STATELESS);
     let found = client.request("server/discover", json!({}));
-    assert!(found["supportedVersions"].as_array().unwrap().contains(&json!(STATELESS)), "{found}");
+    assert!(
+        found["supportedVersions"].as_array().unwrap().contains(&json!(STATELESS)),
+        "{found}"
+    );
     assert_eq!(client.run("result = 1 + 1")["data"], json!(2));
     let listed = client.request("tools/list", json!({}));
     assert!(listed["ttlMs"].is_number() && listed["cacheScope"].is_string(), "{listed}");
@@ -67,20 +70,48 @@ fn a_conversation_is_as_written_down() {
     ask(&mut client, "list_servers", json!({}));
     ask(&mut client, "search_functions", json!({"query": "create an item"}));
     let named = |name: &str| json!({"server_name": "shop", "function_name": name});
-    ask(&mut client, "get_functions", json!({"functions": [named("create_item"), named("get_itm")]}));
-    ask(&mut client, "get_functions", json!({"functions": [named("getItem")], "language": "typescript"}));
+    ask(
+        &mut client,
+        "get_functions",
+        json!({"functions": [named("create_item"), named("get_itm")]}),
+    );
+    ask(
+        &mut client,
+        "get_functions",
+        json!({"functions": [named("getItem")], "language": "typescript"}),
+    );
     api.answer_next(FakeAnswer::json(201, r#"{"id":"i9","name":"chair"}"#));
     let code = "from shop.functions import create_item\nname = 'chair'\nprint('creating', name)\nresult = create_item(body={'name': name})['id']\n";
     let recipe = ask(&mut client, "execute_code", json!({"code": code, "description": "create an item"}))["cache_id"].clone();
     api.answer_next(FakeAnswer::json(201, r#"{"id":"i10","name":"table"}"#));
-    ask(&mut client, "run_cached_code", json!({"cache_id": recipe, "params": {"name": "table"}}));
-    ask(&mut client, "run_cached_code", json!({"cache_id": recipe, "params": {"nam": "table"}}));
+    ask(
+        &mut client,
+        "run_cached_code",
+        json!({"cache_id": recipe, "params": {"name": "table"}}),
+    );
+    ask(
+        &mut client,
+        "run_cached_code",
+        json!({"cache_id": recipe, "params": {"nam": "table"}}),
+    );
     ask(&mut client, "run_cached_code", json!({"cache_id": "nothing-of-this-name"}));
     api.answer_next(FakeAnswer::json(409, r#"{"detail":"name is taken"}"#));
     ask(&mut client, "execute_code", json!({"code": code, "description": "create an item"}));
-    ask(&mut client, "execute_code", json!({"code": "from shop.functions import get_item\nresult = get_item(idd='1')\n", "description": "a wrong argument"}));
-    ask(&mut client, "execute_code", json!({"code": "def main():\n    return 1 +\n", "description": "a syntax error"}));
-    ask(&mut client, "execute_code", json!({"code": "x = {}\nx['a']['b']\n", "description": "an exception"}));
+    ask(
+        &mut client,
+        "execute_code",
+        json!({"code": "from shop.functions import get_item\nresult = get_item(idd='1')\n", "description": "a wrong argument"}),
+    );
+    ask(
+        &mut client,
+        "execute_code",
+        json!({"code": "def main():\n    return 1 +\n", "description": "a syntax error"}),
+    );
+    ask(
+        &mut client,
+        "execute_code",
+        json!({"code": "x = {}\nx['a']['b']\n", "description": "an exception"}),
+    );
     ask(&mut client, "execute_code", json!({"kode": "1"}));
     snapshot!("conversation", talk);
     let bodies: Vec<_> = api.requests().iter().map(mce_test::ReceivedRequest::text).collect();
@@ -92,22 +123,59 @@ fn promoted_functions_guides_and_prompts_are_served() {
     let api = FakeApi::start();
     let project = Project::shop(&api).with("MCE_ENABLE_ADDITIONAL_TOOLS", "true");
     project.write("guide.md", "# Shop\nPrices are in euros.\n");
-    let config = crate::project::shop_config(&api, "    skills_url: ./guide.md\n    top_level_functions: [getItem, no_such_function]\n");
+    let config = crate::project::shop_config(
+        &api,
+        "    skills_url: ./guide.md\n    top_level_functions: [getItem, no_such_function]\n",
+    );
     project.write("mce.yaml", &config);
     let (mut client, hello) = Client::initialize(&project, "2025-11-25");
     let instructions = hello["instructions"].as_str().unwrap();
-    assert!(instructions.contains("Prices are in euros.") && instructions.contains("get_item"), "{instructions}");
+    assert!(
+        instructions.contains("Prices are in euros.") && instructions.contains("get_item"),
+        "{instructions}"
+    );
     let tools = client.request("tools/list", json!({}));
-    let names: Vec<_> = tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["list_servers", "search_functions", "get_functions", "execute_code", "run_cached_code", "list_skills", "get_server_skills", "get_item"]);
+    let names: Vec<_> = tools["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "list_servers",
+            "search_functions",
+            "get_functions",
+            "execute_code",
+            "run_cached_code",
+            "list_skills",
+            "get_server_skills",
+            "get_item"
+        ]
+    );
     api.answer_next(FakeAnswer::json(200, r#"{"id":"7","name":"lamp"}"#));
     assert_eq!(client.call("get_item", json!({"id": "7"})).0, json!({"id": "7", "name": "lamp"}));
-    assert_eq!(client.call("list_skills", json!({})).0, json!({"skills": [{"server": "shop", "has_skills": true}]}));
-    assert!(client.call("get_server_skills", json!({"server_name": "shop"})).0["skills"].as_str().unwrap().contains("euros"));
+    assert_eq!(
+        client.call("list_skills", json!({})).0,
+        json!({"skills": [{"server": "shop", "has_skills": true}]})
+    );
+    assert!(
+        client.call("get_server_skills", json!({"server_name": "shop"})).0["skills"]
+            .as_str()
+            .unwrap()
+            .contains("euros")
+    );
     let guide = client.request("resources/read", json!({"uri": "skills://shop"}));
     assert_eq!(guide["contents"][0]["text"], "# Shop\nPrices are in euros.\n");
     let prompt = client.request("prompts/get", json!({"name": "reusable_code_guide"}));
-    assert!(prompt["messages"][0]["content"]["text"].as_str().unwrap().contains("run_cached_code"), "{prompt}");
+    assert!(
+        prompt["messages"][0]["content"]["text"]
+            .as_str()
+            .unwrap()
+            .contains("run_cached_code"),
+        "{prompt}"
+    );
 }
 
 #[test]
@@ -128,7 +196,10 @@ fn the_end_of_stdin_ends_everything() {
     let children = children_of(client.process_id());
     assert!(!children.is_empty());
     // A run that is under way must not keep it.
-    client.ask("tools/call", json!({"name": "execute_code", "arguments": {"code": "while True: pass", "description": "endless"}}));
+    client.ask(
+        "tools/call",
+        json!({"name": "execute_code", "arguments": {"code": "while True: pass", "description": "endless"}}),
+    );
     assert_eq!(client.close(), Some(0));
     let alive: Vec<_> = children.into_iter().filter(|child| is_running(*child)).collect();
     assert_eq!(alive, Vec::<u32>::new());
@@ -156,27 +227,44 @@ fn cancelling_a_request_ends_its_run() {
     let api = FakeApi::start();
     let project = Project::shop(&api);
     let (mut client, _) = Client::initialize(&project, "2025-11-25");
-    let id = client.ask("tools/call", json!({"name": "execute_code", "arguments": {"code": "while True: pass", "description": "endless"}}));
+    let id = client.ask(
+        "tools/call",
+        json!({"name": "execute_code", "arguments": {"code": "while True: pass", "description": "endless"}}),
+    );
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id, "reason": "test"}}));
     // With one place only, the next run could not start if the first had not ended.
     assert_eq!(client.run("result = 1")["data"], json!(1));
 }
 
 fn children_of(process: u32) -> Vec<u32> {
-    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap().map(|task| task.unwrap().path().join("children"));
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task"))
+        .unwrap()
+        .map(|task| task.unwrap().path().join("children"));
     let direct: Vec<u32> = tasks
-        .flat_map(|file| std::fs::read_to_string(file).unwrap_or_default().split_whitespace().map(|pid| pid.parse().unwrap()).collect::<Vec<_>>())
+        .flat_map(|file| {
+            std::fs::read_to_string(file)
+                .unwrap_or_default()
+                .split_whitespace()
+                .map(|pid| pid.parse().unwrap())
+                .collect::<Vec<_>>()
+        })
         .collect();
     let deeper = direct.iter().flat_map(|child| children_of_if_there(*child)).collect::<Vec<_>>();
     direct.into_iter().chain(deeper).collect()
 }
 
 fn children_of_if_there(process: u32) -> Vec<u32> {
-    if std::path::Path::new(&format!("/proc/{process}/task")).exists() { children_of(process) } else { Vec::new() }
+    if std::path::Path::new(&format!("/proc/{process}/task")).exists() {
+        children_of(process)
+    } else {
+        Vec::new()
+    }
 }
 
 /// Neither gone nor only waiting to be reaped.
 fn is_running(process: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim_start().starts_with('Z'))
+    stat.rsplit(')')
+        .next()
+        .is_some_and(|rest| !rest.trim().is_empty() && !rest.trim_start().starts_with('Z'))
 }
