@@ -203,3 +203,33 @@ fn one_of<const N: usize>(rules: [SeccompRule; N]) -> Vec<SeccompRule> {
 fn bits(value: i32) -> u64 {
     value.cast_unsigned().into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_own_pid_is_filled_in_where_a_rule_asks_for_it_and_nowhere_else() {
+        let filter = compile_filter().unwrap();
+        // `kill`, `tkill`, `tgkill` and `prlimit64`.
+        assert_eq!(filter.own_pid_at.len(), 4);
+        for offset in filter.own_pid_at {
+            assert_eq!(filter.bytes[offset..offset + 4], u32::try_from(OWN_PID).unwrap().to_ne_bytes());
+        }
+    }
+
+    #[test]
+    fn the_filter_is_not_longer_than_the_kernel_takes() {
+        assert!(compile_filter().unwrap().length <= 4096);
+    }
+
+    #[test]
+    fn no_call_is_both_allowed_and_checked_or_listed_twice() {
+        let checked = conditional().unwrap().into_iter().map(|(call, _)| call);
+        let mut seen = BTreeSet::new();
+        for call in ALLOWED.iter().flat_map(|group| group.calls.iter().copied()).chain(checked) {
+            assert!(seen.insert(call), "{call}");
+        }
+    }
+}

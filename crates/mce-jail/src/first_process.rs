@@ -7,10 +7,10 @@ use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::process::{Gid, Resource, Rlimit, Signal, Uid, set_parent_process_death_signal, setrlimit, setsid};
+use rustix::process::{Gid, Resource, Rlimit, Signal, Uid, geteuid, set_parent_process_death_signal, setrlimit, setsid};
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, clear_ambient_capability_set, configure_capability_in_ambient_set, remove_capability_from_bounding_set,
-    set_capabilities, set_keep_capabilities, set_no_new_privs, set_thread_res_gid, set_thread_res_uid,
+    CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, configure_capability_in_ambient_set,
+    remove_capability_from_bounding_set, set_capabilities, set_keep_capabilities, set_no_new_privs, set_thread_res_gid, set_thread_res_uid,
 };
 
 use crate::command::plain_command;
@@ -126,8 +126,12 @@ impl FirstProcess<'_> {
             Identity::Nobody { is_admin: false } => (NOBODY, CapabilitySet::empty()),
             Identity::Unchanged => return set_capabilities(None, only(CapabilitySet::empty())).during(step),
         };
-        // To change the bounding set is itself a capability, so that it comes first.
-        drop_bounding(keeps)?;
+        // What is kept must be inheritable before the bounding set is emptied, which is itself a capability and comes
+        // before the change of user.
+        let all = capabilities(None).during(step)?;
+        let inheritable = all.inheritable | keeps;
+        set_capabilities(None, CapabilitySets { inheritable, ..all }).during(step)?;
+        empty_bounding_set()?;
         set_keep_capabilities(true).during(step)?;
         let (user, group) = (Uid::from_raw(id), Gid::from_raw(id));
         set_thread_res_gid(group, group, group).during(step)?;
@@ -168,14 +172,16 @@ pub(crate) fn name_host() -> Result<(), Failure> {
     rustix::system::sethostname(b"mce").during(|| "set the host name".to_owned())
 }
 
-/// Drops all capabilities but `keeps` from the bounding set.
-fn drop_bounding(keeps: CapabilitySet) -> Result<(), Failure> {
+/// Whether this process can become another user for good.
+pub(crate) fn can_change_identity() -> bool {
+    let needed = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::SETPCAP;
+    geteuid().is_root() && capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
+}
+
+/// Afterwards no program that is executed can gain a capability from its file.
+fn empty_bounding_set() -> Result<(), Failure> {
     for bit in 0..u64::BITS {
-        let capability = CapabilitySet::from_bits_retain(1 << bit);
-        if keeps.contains(capability) {
-            continue;
-        }
-        match remove_capability_from_bounding_set(capability) {
+        match remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit)) {
             // The kernel knows no further one.
             Err(rustix::io::Errno::INVAL) => break,
             other => other.during(|| "drop capabilities".to_owned())?,

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
@@ -36,7 +37,8 @@ pub struct Launcher {
     pub arguments: Vec<OsString>,
 }
 
-/// A running jail. Dropping it ends everything inside; so does the end of the host, in whatever way.
+/// A running jail. Dropping it ends everything inside, and waits for that some milliseconds; so does the end of the host,
+/// in whatever way.
 #[derive(Debug)]
 pub struct Jailed {
     standing: Standing,
@@ -67,6 +69,8 @@ pub fn spawn(spec: &JailSpec, launcher: &Launcher, control: OwnedFd) -> Result<J
     let mut command = plain_command(&launcher.program, Path::new("/"));
     command
         .args(&launcher.arguments)
+        // A signal from the terminal is for the host, which ends its jails in its own time.
+        .process_group(0)
         .stdin(OwnedFd::from(far_end))
         .stdout(Stdio::null())
         .stderr(stderr_end);

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use libc::{CLONE_NEWPID, CLONE_NEWUSER, c_int};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -17,7 +18,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, geteuid, getgid, getpid, getuid, kill_process, pidfd_open, umask, waitpid};
 use rustix::thread::set_thread_groups;
 
-use crate::first_process::{FirstProcess, Identity, NOBODY, name_host};
+use crate::first_process::{FirstProcess, Identity, NOBODY, can_change_identity, name_host};
 use crate::handshake::{DuringStep as _, Failure, Report, Standing, receive, send};
 use crate::layers::{self, OUTER};
 use crate::root::{build_root, names_of};
@@ -169,8 +170,10 @@ impl Launch {
         if let Some(bind) = self.spec.binds.iter().find(|bind| bind.source != bind.target) {
             return Err(io::Error::other("without namespaces a bind cannot move")).during(|| format!("bind `{}`", bind.source.display()));
         }
-        let directory = PathBuf::from(format!("/tmp/mce-jail-{}", getpid().as_raw_nonzero()));
-        let identity = if geteuid().is_root() {
+        // The time makes the name new even if a launcher with this process id was killed and left its directory.
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+        let directory = PathBuf::from(format!("/tmp/mce-jail-{}-{now:x}", getpid().as_raw_nonzero()));
+        let identity = if can_change_identity() {
             set_thread_groups(&[]).during(|| "leave all groups".to_owned())?;
             Identity::Nobody { is_admin: false }
         } else {

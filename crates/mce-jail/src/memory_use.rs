@@ -54,3 +54,30 @@ pub(crate) fn count_tasks(pid: u32) -> Result<u64, JailError> {
     }
     Ok(count)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_a_process_is_read() {
+        let memory = MemoryUse::of(std::process::id()).unwrap();
+        assert!(memory.address_space_bytes > memory.data_bytes);
+        assert!(memory.address_space_bytes > memory.resident_bytes);
+        assert!(memory.resident_bytes > 0);
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_an_error() {
+        assert!(matches!(MemoryUse::of(u32::MAX), Err(JailError::State { pid: u32::MAX, .. })));
+    }
+
+    #[test]
+    fn the_own_tasks_are_counted() {
+        let (stop, wait) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || wait.recv());
+        assert!(count_tasks(std::process::id()).unwrap() >= 2);
+        drop(stop);
+        assert!(thread.join().unwrap().is_err());
+    }
+}

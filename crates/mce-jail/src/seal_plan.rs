@@ -11,7 +11,7 @@ pub const SEAL_PY: &str = include_str!("../guest/seal.py");
 /// System calls that lock the calling process in, in order.
 ///
 /// As JSON: `{"isolates_pids": true, "steps": [{"name": "…", "number": 272, "arguments": [{"number": 1}, {"result": 0},
-/// {"buffer": {"bytes": "<base64>", "patches": [{"offset": 0, "size": 8, "value": {"pointer": "<base64>"}}]}}],
+/// {"buffer": {"bytes": "<base64>", "patches": [{"offset": 0, "size": 8, "value": {"pointer": {"bytes": "<base64>"}}}]}}],
 /// "is_fatal": true}]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -98,5 +98,59 @@ pub(crate) mod base64_bytes {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
         STANDARD.decode(String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_json_form_is_the_documented_one() {
+        let inner = Buffer {
+            bytes: vec![1, 2, 3, 4],
+            patches: vec![Patch {
+                offset: 0,
+                size: 4,
+                value: Value::OwnPid,
+            }],
+        };
+        let patches = vec![
+            Patch {
+                offset: 0,
+                size: 8,
+                value: Value::Pointer(inner),
+            },
+            Patch {
+                offset: 8,
+                size: 4,
+                value: Value::Result(0),
+            },
+        ];
+        let arguments = vec![
+            Argument::Number(-1),
+            Argument::Result(0),
+            Argument::Buffer(Buffer {
+                bytes: vec![0; 12],
+                patches,
+            }),
+        ];
+        let step = Step {
+            name: "try".to_owned(),
+            number: 7,
+            arguments,
+            is_fatal: true,
+        };
+        let plan = SealPlan {
+            isolates_pids: true,
+            steps: vec![step],
+        };
+        let text = concat!(
+            r#"{"isolates_pids":true,"steps":[{"name":"try","number":7,"arguments":[{"number":-1},{"result":0},"#,
+            r#"{"buffer":{"bytes":"AAAAAAAAAAAAAAAA","patches":[{"offset":0,"size":8,"value":{"pointer":{"bytes":"AQIDBA==","#,
+            r#""patches":[{"offset":0,"size":4,"value":"own_pid"}]}}},{"offset":8,"size":4,"value":{"result":0}}]}}],"is_fatal":true}]}"#
+        );
+        assert_eq!(serde_json::to_string(&plan).unwrap(), text);
+        assert_eq!(serde_json::from_str::<SealPlan>(text).unwrap(), plan);
     }
 }

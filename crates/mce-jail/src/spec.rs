@@ -38,7 +38,8 @@ pub struct JailSpec {
     pub directory: String,
     /// Size of the fork server's own `/tmp`, in mebibytes. Each worker gets another one, see [`crate::WorkerLimits`].
     pub tmp_mib: u32,
-    /// Processes and threads in the jail, all workers together. 512 serves 64 workers well.
+    /// Processes and threads in the jail, all workers together: at least the number of workers times their threads and one
+    /// for the fork server, else one worker could keep others from starting.
     pub processes: u32,
     /// Layers to use where the machine has them. `Layers::ALL` but in tests.
     pub layers: Layers,

@@ -185,7 +185,7 @@ impl Jail {
         std::io::read_to_string(pipe).unwrap()
     }
 
-    fn receive(&self) -> Value {
+    pub(crate) fn receive(&self) -> Value {
         receive(&self.control)
     }
 }
