@@ -59,21 +59,31 @@ impl Http {
         let client = self.client()?;
         *request.timeout_mut() = Some(self.limits.total);
         let origin = request.url().origin();
-        let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
+        let is_head = *request.method() == Method::HEAD;
+        let is_safe = is_head || *request.method() == Method::GET;
         for _ in 0..=MAX_REDIRECTS {
             let again = request.try_clone().filter(|_| is_safe);
-            let response = client.execute(request).await.map_err(|e| sending_fault(&e))?;
-            let Some(location) = redirect(&response) else {
-                return self.read(response, false).await;
-            };
-            let is_off_host = location.origin() != origin;
-            match again {
-                Some(mut again) if !is_off_host => {
-                    *again.url_mut() = location;
-                    request = again;
-                }
-                Some(_) | None => return self.read(response, is_off_host).await,
+            let mut response = client.execute(request).await.map_err(|e| sending_fault(&e))?;
+            let location = redirect(&response);
+            let is_off_host = location.as_ref().is_some_and(|location| location.origin() != origin);
+            if let (Some(mut again), Some(location), false) = (again, location, is_off_host) {
+                *again.url_mut() = location;
+                request = again;
+                continue;
             }
+            let status = response.status().as_u16();
+            // What has no body may still be labelled as compressed, and nothing is no compressed nothing.
+            let body = if is_head || matches!(status, 204 | 304) {
+                Vec::new()
+            } else {
+                self.read_body(&mut response).await?
+            };
+            return Ok(RawAnswer {
+                status,
+                headers: std::mem::take(response.headers_mut()),
+                body,
+                is_off_host,
+            });
         }
         Err(CallError::new(
             CallErrorKind::Api { status: None, body: None },
@@ -97,7 +107,7 @@ impl Http {
             .map_err(|e| CallError::new(CallErrorKind::Internal, "the HTTP client cannot be made").with_internal(e.clone()))
     }
 
-    async fn read(&self, mut response: Response, is_off_host: bool) -> Result<RawAnswer, CallError> {
+    async fn read_body(&self, response: &mut Response) -> Result<Vec<u8>, CallError> {
         let limit = self.limits.answer_bytes;
         let too_large = || {
             CallError::new(CallErrorKind::Output, format!("the answer is larger than {limit} bytes"))
@@ -117,13 +127,7 @@ impl Http {
             }
             body.extend_from_slice(&chunk);
         }
-        let status = response.status().as_u16();
-        Ok(RawAnswer {
-            status,
-            headers: std::mem::take(response.headers_mut()),
-            body,
-            is_off_host,
-        })
+        Ok(body)
     }
 }
 

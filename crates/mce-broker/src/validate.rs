@@ -122,6 +122,9 @@ impl FunctionValidators {
                 let plain = self.with_files_as_texts(members, &variant.schema);
                 self.check(cell, &variant.schema, "body", &plain)
             }
+            BodyFormat::Text if is_surely_file(value) => read_file(value)
+                .map(|_| ())
+                .ok_or_else(|| "`body`: its `base64` cannot be read".to_owned()),
             BodyFormat::Text if !value.is_string() => Err("`body`: expected a string, which is sent as it stands".to_owned()),
             // XML often has the schema of the object that it stands for.
             BodyFormat::Text if self.type_word(&variant.schema).is_some_and(|word| word != "string") => Ok(()),

@@ -51,8 +51,11 @@ fn fields<'a>(given: &'a BodyArgument<'_>) -> Result<&'a serde_json::Map<String,
         .ok_or_else(|| CallError::argument("`body`: expected an object with a member for each field"))
 }
 
-/// A text in the charset that the media type names; UTF-8 if it names none.
+/// A text in the charset that the media type names, UTF-8 if it names none; bytes as they stand.
 fn text_bytes(value: &Value, content_type: &str) -> Result<Vec<u8>, CallError> {
+    if let Some(file) = Some(value).filter(|value| value.is_object()).and_then(read_file) {
+        return Ok(file.bytes);
+    }
     let text = value.as_str().ok_or_else(|| CallError::argument("`body`: expected a string"))?;
     let charset = crate::charset::named(content_type).unwrap_or(encoding_rs::UTF_8);
     let (bytes, _, is_lossy) = charset.encode(text);

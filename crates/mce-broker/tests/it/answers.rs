@@ -159,6 +159,10 @@ async fn answers_are_decompressed_and_bounded() {
     bench.limits.answer_bytes = 10_000;
     bench.api.answer_next(gzip(SMALL_GZIP));
     assert_eq!(show(&bench.call("GET /a", &json!({})).await.unwrap().value), "json {\"a\":1}");
+    bench
+        .api
+        .answer_next(FakeAnswer::empty(204).with_header("content-encoding", "gzip"));
+    assert_eq!(show(&bench.call("GET /a", &json!({})).await.unwrap().value), "nothing");
     for answer in [gzip(LARGE_GZIP), FakeAnswer::json(200, format!("\"{}\"", "a".repeat(10_000)))] {
         bench.api.answer_next(answer);
         let error = bench.call("GET /a", &json!({})).await.unwrap_err();

@@ -362,6 +362,7 @@ async fn texts_are_sent_in_the_charset_of_their_type() {
     assert_eq!(sent(latin(), r#"{"body":"ü"}"#).await.body, [0xfc]);
     assert!(refused(latin(), r#"{"body":"名"}"#).await.contains("has not"));
     assert_eq!(sent(post("text/plain", BodyFormat::Text), r#"{"body":"ü"}"#).await.text(), "ü");
+    assert_eq!(sent(latin(), r#"{"body":{"base64":"/A=="}}"#).await.body, [0xfc]);
     let xml = || Function {
         body: Some(body("application/xml", BodyFormat::Text, json!({"type": "object"}))),
         ..function("POST /a")
