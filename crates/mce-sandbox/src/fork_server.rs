@@ -361,6 +361,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     tokio::task::spawn_blocking(work).await.map_err(ended)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "by value it fits `map_err`")]
 fn ended(reason: impl ToString) -> EngineError {
     EngineError::ForkServer {
         reason: reason.to_string(),

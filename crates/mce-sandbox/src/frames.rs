@@ -352,17 +352,17 @@ fn after_unicode_escape(rest: &[u8]) -> Result<&[u8], FrameProblem> {
     let Some((first, after)) = rest.split_first_chunk::<4>() else {
         return Ok(rest);
     };
-    match hex(first) {
+    match hex(*first) {
         Some(0xDC00..=0xDFFF) => Err(FrameProblem::Text),
         Some(0xD800..=0xDBFF) => match after {
-            [b'\\', b'u', a, b, c, d, after @ ..] if matches!(hex(&[*a, *b, *c, *d]), Some(0xDC00..=0xDFFF)) => Ok(after),
+            [b'\\', b'u', a, b, c, d, after @ ..] if matches!(hex([*a, *b, *c, *d]), Some(0xDC00..=0xDFFF)) => Ok(after),
             _ => Err(FrameProblem::Text),
         },
         _ => Ok(after),
     }
 }
 
-fn hex(digits: &[u8; 4]) -> Option<u32> {
+fn hex(digits: [u8; 4]) -> Option<u32> {
     digits
         .iter()
         .try_fold(0, |sum, &digit| Some(sum * 16 + char::from(digit).to_digit(16)?))
@@ -382,6 +382,7 @@ fn bounded(op: &'static str, bytes: &[u8], limit: usize) -> Result<(), FrameProb
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "by value it fits `map_err`")]
 fn shape(error: serde_json::Error) -> FrameProblem {
     // The reader's words may repeat what the program wrote, so they are bounded.
     FrameProblem::Shape {

@@ -12,6 +12,7 @@ mod python;
 mod run;
 mod run_end;
 mod sandbox;
+mod watch;
 mod worker;
 
 pub use engine_error::EngineError;

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use crate::frames::{self, FrameBuffer, FrameProblem, WorkerFrame};
 use crate::run_end::{self, RunEnd};
+use crate::watch::{self, Watch};
 use crate::worker::Worker;
 use crate::{BoxFuture, CallFailure, HostCall, HostCalls, HostValue, Limits, Outcome, Program};
 
@@ -32,6 +33,7 @@ const READ_BYTES: usize = 64 << 10;
 pub(crate) async fn run(mut worker: Worker, program: &Program, calls: &dyn HostCalls, limits: &Limits, has_tracebacks: bool) -> Outcome {
     let started = Instant::now();
     let first = run_frame(program, limits, has_tracebacks);
+    let watch = worker.watch(limits);
     let buffer = std::mem::replace(&mut worker.buffer, FrameBuffer::new(0));
     let (end, logs) = {
         let (reader, writer) = worker.stream.split();
@@ -46,6 +48,7 @@ pub(crate) async fn run(mut worker: Worker, program: &Program, calls: &dyn HostC
             buffer,
             logs: String::new(),
             ids: HashSet::new(),
+            watch,
             calls_made: 0,
             descriptions: 0,
         };
@@ -59,6 +62,7 @@ pub(crate) async fn run(mut worker: Worker, program: &Program, calls: &dyn HostC
         RunEnd::Closed { in_frame } => (Err(run_end::closed(worker.ending().await, in_frame)), Vec::new()),
         RunEnd::Timeout => (Err(run_end::timeout(limits.wall)), Vec::new()),
         RunEnd::Output => (Err(run_end::output(limits.output_bytes)), Vec::new()),
+        RunEnd::Excess(excess) => (Err(run_end::excess(excess)), Vec::new()),
         RunEnd::Calls => (Err(run_end::calls(limits.host_calls)), Vec::new()),
         RunEnd::Protocol(problem) => (Err(run_end::protocol(&problem)), Vec::new()),
     };
@@ -83,6 +87,8 @@ struct State<'a> {
     limits: &'a Limits,
     buffer: FrameBuffer,
     logs: String,
+    /// Only where the kernel does not hold the limits.
+    watch: Option<Watch>,
     /// Calls under way.
     ids: HashSet<u64>,
     calls_made: u32,
@@ -132,6 +138,11 @@ async fn to_end<'a>(desk: &'a Desk<'a>, mut reader: ReadHalf<'a>, state: &mut St
             Some(answered) = under_way.next() => {
                 if let Some(id) = answered {
                     state.ids.remove(&id);
+                }
+            }
+            () = tokio::time::sleep(watch::INTERVAL), if state.watch.is_some() => {
+                if let Some(excess) = state.watch.as_ref().and_then(Watch::excess) {
+                    return RunEnd::Excess(excess);
                 }
             }
             () = tokio::time::sleep_until(started + state.limits.wall + waited) => {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use crate::frames::FrameProblem;
+use crate::watch::Excess;
 use crate::worker::Ending;
 use crate::{Content, EngineError, ErrorKind, ProgramError};
 
@@ -25,6 +26,8 @@ pub(crate) enum RunEnd {
     Output,
     /// Far too many host calls.
     Calls,
+    /// Memory or threads, where the host watches them.
+    Excess(Excess),
     /// The worker sent what no guest sends.
     Protocol(FrameProblem),
 }
@@ -56,6 +59,14 @@ pub(crate) fn calls(host_calls: u32) -> ProgramError {
         ErrorKind::Policy,
         format!("the program has made the {host_calls} {plural} that one run may make"),
     )
+}
+
+/// Too much of what the host watches.
+pub(crate) fn excess(excess: Excess) -> ProgramError {
+    match excess {
+        Excess::Memory => signalled(9),
+        Excess::Threads => error(ErrorKind::Exception, "the limit on threads and processes is reached".to_owned()),
+    }
 }
 
 /// A frame that no guest sends: the program wrote to the frame socket itself.

@@ -1,6 +1,6 @@
 //! A worker seen from the host: its frame socket, its pidfd, and how it ended. Dropping it kills it.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +8,10 @@ use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
+use crate::Limits;
 use crate::fork_server::ForkServer;
 use crate::frames::FrameBuffer;
+use crate::watch::Watch;
 
 /// How long a worker that has closed its socket may take to be gone.
 const END_PATIENCE: Duration = Duration::from_millis(200);
@@ -24,7 +26,7 @@ pub(crate) struct Worker {
     pidfd: OwnedFd,
     exit: oneshot::Receiver<i32>,
     /// Keeps the fork server of a cold run alive as long as its only worker.
-    _server: Arc<ForkServer>,
+    server: Arc<ForkServer>,
 }
 
 /// How a worker ended.
@@ -53,7 +55,16 @@ impl Worker {
             buffer,
             pidfd,
             exit,
-            _server: server,
+            server,
+        }
+    }
+
+    /// What the host must watch because the kernel does not.
+    pub(crate) fn watch(&self, limits: &Limits) -> Option<Watch> {
+        if self.server.layers().rlimits {
+            None
+        } else {
+            Watch::start(self.pidfd.as_fd(), limits)
         }
     }
 

@@ -299,8 +299,8 @@ async fn params_replace_top_level_variables_as_data() {
         ("if True:\n    n = 1\nresult = n", json!({"n": 2}), json!({"value": 2})),
         (
             "n = 1\ndef main():\n    return n",
-            json!({"n": 12345678901234567890_u64}),
-            json!({"value": 12345678901234567890_u64}),
+            json!({"n": 12_345_678_901_234_567_890_u64}),
+            json!({"value": 12_345_678_901_234_567_890_u64}),
         ),
     ] {
         let Value::Object(params) = params else {
