@@ -209,7 +209,8 @@ impl Launch {
                 let first = FirstProcess {
                     spec: &self.spec,
                     control: &self.control,
-                    proc: (start.new_namespaces != 0).then_some(&self.proc),
+                    proc: &self.proc,
+                    keeps_proc: start.new_namespaces != 0,
                     gate,
                     builds_root: start.builds_root,
                     identity: start.identity,

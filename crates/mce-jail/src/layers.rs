@@ -35,7 +35,8 @@ pub struct Layers {
     pub namespaces: bool,
     /// Landlock: files, TCP ports, signals and abstract sockets.
     pub landlock: bool,
-    /// The list of allowed system calls.
+    /// The list of allowed system calls. Without it programs reach parts of the kernel that no other layer covers, such as
+    /// key rings, `userfaultfd`, `perf_event_open` and, in a virtual machine, `vsock` sockets.
     pub seccomp: bool,
     /// Resource limits.
     pub rlimits: bool,

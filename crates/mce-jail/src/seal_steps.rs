@@ -119,6 +119,8 @@ fn add_namespaces(steps: &mut Steps, worker: &Worker<'_>) {
     };
     let kinds = user | libc::CLONE_NEWNS | libc::CLONE_NEWIPC;
     steps.must("unshare namespaces", libc::SYS_unshare, vec![number(kinds.into())]);
+    // When memory runs out, the worker is ended before its fork server.
+    write_proc(steps, "self/oom_score_adj", "900", false);
     if worker.standing.has_user_namespace {
         // The worker keeps the user and group that it has.
         write_proc(steps, "self/uid_map", "1000 1000 1", true);

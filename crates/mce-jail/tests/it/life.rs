@@ -71,6 +71,36 @@ fn sleeper(layers: Layers) -> JailSpec {
 }
 
 #[test]
+fn a_jail_is_ended_before_others_when_memory_runs_out() {
+    for (layers, who) in [(ALL, Who::Tester), (ALL, Who::User), (WITHOUT_NAMESPACES, Who::Tester)] {
+        let jail = shared(layers, who);
+        let score = std::fs::read_to_string(format!("/proc/{}/oom_score_adj", jail.jailed.pid())).unwrap();
+        assert_eq!(score.trim(), "500", "{layers:?} {who:?}");
+    }
+    let jail = Jail::start(ALL, Who::Tester);
+    let frame = jail.begin("frame.send(b'0')\nframe.recv(1)");
+    assert_eq!(receive(&frame), json!(0));
+    let server = jail.jailed.pid();
+    let worker = std::fs::read_to_string(format!("/proc/{server}/task/{server}/children")).unwrap();
+    let score = std::fs::read_to_string(format!("/proc/{}/oom_score_adj", worker.trim())).unwrap();
+    assert_eq!(score.trim(), "900");
+}
+
+#[test]
+fn many_workers_leave_nothing_behind_in_the_fork_server() {
+    let jail = Jail::start(ALL, Who::Tester);
+    let open = "@import os\nresult = [fd for fd in range(256) if attempt(os.fstat, fd) == 'stat_result']";
+    let before = jail.value(open);
+    for _ in 0..50 {
+        assert_eq!(jail.value("result = 1"), json!(1));
+    }
+    assert_eq!(jail.value(open), before);
+    let server = jail.jailed.pid();
+    let left = std::fs::read_to_string(format!("/proc/{server}/task/{server}/children")).unwrap();
+    assert_eq!(left, "");
+}
+
+#[test]
 fn the_private_directory_goes_with_the_jail() {
     let jail = Jail::start(WITHOUT_NAMESPACES, Who::User);
     let folder = jail.hello["arguments"][0]
