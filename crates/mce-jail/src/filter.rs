@@ -62,7 +62,7 @@ type Rules = (i64, Vec<SeccompRule>);
 
 /// Calls that are allowed with some arguments only.
 fn conditional() -> Result<Vec<Rules>, seccompiler::BackendError> {
-    let mut rules = vec![
+    let rules = [
         (libc::SYS_clone, one_of([all([thread_only()?])?])),
         (libc::SYS_mmap, mappings()?),
         (libc::SYS_mprotect, protections()?),
@@ -106,11 +106,10 @@ fn conditional() -> Result<Vec<Rules>, seccompiler::BackendError> {
         ),
         // Named pipes. Everything else that this call makes is a device or a socket.
         (libc::SYS_mknodat, one_of([all([kind_is_fifo(2)?])?])),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_mknod, one_of([all([kind_is_fifo(1)?])?])),
     ];
-    #[cfg(target_arch = "x86_64")]
-    rules.push((libc::SYS_mknod, one_of([all([kind_is_fifo(1)?])?])));
-    rules.shrink_to_fit();
-    Ok(rules)
+    Ok(rules.into())
 }
 
 /// Commands on descriptors that touch nobody else: no leases, no owners to be signalled, no sizes of pipes.
