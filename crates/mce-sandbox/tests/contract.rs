@@ -76,6 +76,10 @@ async fn a_program_has_the_value_of_main_else_result_else_its_last_expression() 
         (&format!("{count}result = main()"), json!("1")),
         ("\u{feff}result = 'bom'", json!("bom")),
         (
+            &format!("def main():\n    return 1\nx = {}1\nresult = main() + x", "1+".repeat(1500)),
+            json!(1502),
+        ),
+        (
             "import dataclasses\n@dataclasses.dataclass\nclass P:\n    x: 'int'\nresult = P(1)",
             json!({"x": 1}),
         ),
@@ -547,10 +551,16 @@ async fn many_clients_at_once_are_all_served() {
     let mut times = Vec::new();
     for _ in 0..100 {
         let began = Instant::now();
-        run(&sandbox, "result = 1+1").await.result.unwrap();
-        times.push(began.elapsed());
+        let Outcome { result, elapsed, .. } = run(&sandbox, "result = 1+1").await;
+        result.unwrap();
+        times.push((began.elapsed(), elapsed));
     }
     times.sort_unstable();
-    println!("median of 100 runs of `result = 1+1`: {:?}", times[50]);
+    let mut inside: Vec<_> = times.iter().map(|(_, elapsed)| elapsed).collect();
+    inside.sort_unstable();
+    println!(
+        "median of 100 runs of `result = 1+1`: {:?}, on a ready worker {:?}",
+        times[50].0, inside[50]
+    );
     sandbox.stop().await;
 }

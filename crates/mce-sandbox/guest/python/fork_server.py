@@ -37,7 +37,10 @@ def main():
             __import__(name)
         except ImportError:
             continue
-    from mce_guest import seal, worker
+    from mce_guest import seal
+    from mce_guest.worker import Worker
+
+    worker = Worker()
 
     control.sendall(RECORD.pack(ord("R"), 0, 0))
     # The memory limit in the plan starts from what is imported by now.

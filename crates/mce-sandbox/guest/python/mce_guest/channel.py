@@ -18,9 +18,8 @@ class ChannelClosed(BaseException):
 class Channel:
     """One frame socket. Writing never waits without reading, so that neither side can block the other."""
 
-    def __init__(self, fd, loads):
-        os.set_blocking(fd, False)
-        self._fd = fd
+    def __init__(self, loads):
+        self._fd = None
         self._loads = loads
         self._buffer = bytearray()
         self._state = threading.Condition()
@@ -31,8 +30,15 @@ class Channel:
         self._futures = {}
         self._messages = []
 
+    def open(self, fd):
+        """Begins with this socket. Until then, in the fork server, what is sent goes nowhere."""
+        os.set_blocking(fd, False)
+        self._fd = fd
+
     def send(self, body):
         """Writes one frame."""
+        if self._fd is None:
+            return
         view = memoryview(struct.pack("<I", len(body)) + body)
         with self._writing:
             while view:

@@ -13,7 +13,11 @@ from .servers import arguments_of, check_literal
 def check(tree, servers):
     """Raises Refused for a function, an argument or a literal that does not exist."""
     imports = _Imports()
-    imports.visit(tree)
+    try:
+        imports.visit(tree)
+    except RecursionError:
+        # A very deep tree is not checked beforehand; each call is checked when it is made.
+        return
     if not imports.functions and not imports.modules:
         return
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]

@@ -15,27 +15,38 @@ import types
 from .failures import FILE, Refused, similar
 
 _LAST, _PARAMS, _CALLED = "__mce_last__", "__mce_params__", "__mce_called__"
-_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_TREE_DEPTH = 2500
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def parse(source):
     """The syntax tree of a program. Raises SyntaxError."""
     try:
-        return compile(source, FILE, "exec", ast.PyCF_ONLY_AST | _FLAGS, dont_inherit=True)
+        return _compile(source, ast.PyCF_ONLY_AST)
+    except (SyntaxError, ValueError) as error:
+        if getattr(error, "filename", None) == FILE:
+            raise
+        # A zero byte, which has no position, and is a ValueError in older versions.
+        line = source.count("\n", 0, max(source.find("\0"), 0)) + 1
+        raise SyntaxError(str(error), (FILE, line, 1, None)) from error
+
+
+def _compile(text, flags):
+    limit = sys.getrecursionlimit()
+    # The tree of a sum is as deep as the sum is long; the native stack has room for that.
+    sys.setrecursionlimit(max(limit, _TREE_DEPTH))
+    try:
+        return compile(text, FILE, "exec", flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except (RecursionError, MemoryError) as error:
         raise SyntaxError("the text is nested too deep", (FILE, 1, 1, None)) from error
-    except ValueError as error:
-        raise SyntaxError(str(error), (FILE, 1, 1, None)) from error
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def run(tree, source, params, provided):
     """Runs a program and returns its value. `provided` are the names that it finds defined."""
-    prepared = _prepare(tree, params)
-    try:
-        code = compile(tree, FILE, "exec", _FLAGS, dont_inherit=True)
-    except (RecursionError, MemoryError) as error:
-        raise SyntaxError("the text is nested too deep", (FILE, 1, 1, None)) from error
+    has_main = _prepare(tree, params)
+    code = _compile(tree, 0)
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     linecache.cache[FILE] = (len(source), None, source.splitlines(True), FILE)
@@ -44,8 +55,8 @@ def run(tree, source, params, provided):
     space.update(provided)
     space.update({_PARAMS: params, _CALLED: recorder.wrap, _LAST: None})
     try:
-        returned = _execute(code, space)
-        value = _value(prepared, space, recorder, returned)
+        _execute(code, space)
+        value = _value(has_main, space, recorder)
     except SystemExit as error:
         # `sys.exit()` and `sys.exit(0)` are a way to end, not a fault.
         if error.code is not None and not (type(error.code) is int and error.code == 0):
@@ -63,41 +74,30 @@ def assigned_names(tree):
     return names
 
 
-class _Prepared:
-    def __init__(self, has_main, calls_main):
-        self.has_main = has_main
-        self.calls_main = calls_main
-
-
 def _prepare(tree, params):
+    """Rewrites the tree for its run. True if the program defines `main`."""
     _replace_params(tree, params)
     has_main = any(isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)) and s.name == "main" for s in tree.body)
-    calls = _MainCalls()
     if has_main:
-        calls.visit(tree)
+        _record_calls_of_main(tree)
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = tree.body[-1]
         tree.body[-1] = ast.copy_location(ast.Assign([_name(_LAST, ast.Store(), last)], last.value), last)
-    return _Prepared(has_main, calls.is_found)
+    return has_main
 
 
-class _MainCalls(ast.NodeTransformer):
+def _record_calls_of_main(tree):
     """Rewrites calls of `main` outside functions, so that it is known what it gave."""
-
-    is_found = False
-
-    def visit_Call(self, node):
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id == "main":
-            self.is_found = True
+    # Not by recursion: a long sum is a deep tree.
+    nodes = list(tree.body)
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, _NESTED):
+            continue
+        nodes.extend(ast.iter_child_nodes(node))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "main":
             wrapped = ast.Call(_name(_CALLED, ast.Load(), node.func), [node.func], [])
             node.func = ast.copy_location(wrapped, node.func)
-        return node
-
-    def _leave(self, node):
-        return node
-
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = _leave
 
 
 class _Recorder:
@@ -122,8 +122,8 @@ class _Recorder:
         return self.value
 
 
-def _value(prepared, space, recorder, last):
-    if prepared.has_main and callable(space.get("main")):
+def _value(has_main, space, recorder):
+    if has_main and callable(space.get("main")):
         if not recorder.is_called:
             value = _finish(space["main"]())
         elif "result" in space:
@@ -163,6 +163,16 @@ def run_in_loop(awaitable):
         _loop = asyncio.new_event_loop()
         asyncio.set_event_loop(_loop)
     return _loop.run_until_complete(awaitable)
+
+
+def forget_loop():
+    """Closes the loop: a worker must not share it with others."""
+    global _loop
+    if _loop is not None:
+        _loop.close()
+    _loop = None
+    asyncio.set_event_loop(None)
+    linecache.cache.pop(FILE, None)
 
 
 def allow_nested_asyncio_run():

@@ -52,7 +52,7 @@ class Servers:
     """Finds server modules, and makes their functions from what the host describes."""
 
     def __init__(self, host):
-        self._host = host
+        self.host = host
         self._stubs = {}
         self._complete = set()
 
@@ -66,7 +66,7 @@ class Servers:
         if server in sys.stdlib_module_names or server.startswith("mce") or (part and part not in _PARTS):
             return None
         try:
-            if server not in self._host.servers():
+            if server not in self.host.servers():
                 return None
         except CallError:
             return None
@@ -88,7 +88,7 @@ class Servers:
         known = self._stubs.setdefault(server, {})
         missing = [name for name in names if name not in known]
         if not names and server not in self._complete or missing:
-            described = self._host.describe(server, missing)
+            described = self.host.describe(server, missing)
             for stub in described["functions"]:
                 known[stub["name"]] = stub
             if not names:
@@ -103,7 +103,7 @@ class Servers:
             error = AttributeError(f"server `{server}` has no function `{name[:100]}`")
             error.hint = unknown.get(name) or None
             raise error
-        return _make_function(self._host, stubs[name], server, is_async)
+        return _make_function(self.host, stubs[name], server, is_async)
 
     def _part_of(self, server, name):
         if name in _PARTS:

@@ -4,7 +4,6 @@ import builtins
 import gc
 import json
 import os
-import random
 import sys
 import threading
 
@@ -18,42 +17,60 @@ from .servers import Servers
 _LAST_RESORT = b'{"op":"error","error":{"type":"exception","message":"the program ended, and its error cannot be described"}}'
 _NO_MEMORY = b'{"op":"error","error":{"type":"memory","message":"the program needs more memory than its limit allows"}}'
 
+_TO_BE_IMPORTED = ("acall_function", "call_function", "parallel")
+_REHEARSAL = (
+    "x = {'a': [1, 2.5, 'x', None, True]}\nprint(x)\nresult = x",
+    "import json\ndef main():\n    return [y for y in range(3)]",
+    "nme = 1\nname",
+    "import asyncio\nawait asyncio.sleep(0)",
+)
+
 # Kept from here, so that a program that replaces them in their modules harms only itself.
 _loads = json.JSONDecoder().decode
 _exit = os._exit
 
 
-def serve(fd):
-    """Never returns."""
-    try:
-        channel = Channel(fd, lambda data: _loads(data.decode()))
-        provided = _prepare(channel)
-        channel.send(b'{"op":"ready"}')
-        message = channel.receive()
-        body = _run(message, *provided)
-        _finish(channel, body)
-    except BaseException:
-        # Without a result the host says that the worker ended without one.
-        _exit(70)
-    _exit(0)
+class Worker:
+    """All that a worker needs, made in the fork server so that each worker finds it ready."""
 
+    def __init__(self):
+        if hasattr(sys, "set_int_max_str_digits"):
+            # Integers are exact of any size; time is bounded by the host.
+            sys.set_int_max_str_digits(0)
+        self._channel = Channel(lambda data: _loads(data.decode()))
+        self._servers = Servers(Host(self._channel))
+        self._servers.install()
+        output.capture(self._channel.send, values.encode_text)
+        mce._host = self._servers.host
+        failures.server_names = mce._host.servers
+        builtins.exit = builtins.quit = sys.exit
+        program.allow_nested_asyncio_run()
+        self._provided = {name: getattr(mce, name) for name in mce.__all__ if name not in _TO_BE_IMPORTED}
+        main = sys.modules["__main__"]
+        for _ in range(20):
+            self._rehearse(_REHEARSAL)
+        program.forget_loop()
+        sys.modules["__main__"] = main
 
-def _prepare(channel):
-    gc.enable()
-    if hasattr(sys, "set_int_max_str_digits"):
-        # Integers are exact of any size; time is bounded by the host.
-        sys.set_int_max_str_digits(0)
-    random.seed()
-    output.capture(channel.send, values.encode_text)
-    host = Host(channel)
-    servers = Servers(host)
-    servers.install()
-    mce._host = host
-    failures.server_names = host.servers
-    builtins.exit = builtins.quit = sys.exit
-    program.allow_nested_asyncio_run()
-    provided = {name: getattr(mce, name) for name in mce.__all__ if name not in ("acall_function", "call_function", "parallel")}
-    return servers, provided
+    def serve(self, fd):
+        """One run on the frame socket `fd`. Never returns."""
+        try:
+            gc.enable()
+            # Memory that a run writes to is copied from the fork server's now, not while somebody waits.
+            self._rehearse(_REHEARSAL[:1])
+            self._channel.open(fd)
+            self._channel.send(b'{"op":"ready"}')
+            message = self._channel.receive()
+            _finish(self._channel, _run(message, self._servers, self._provided))
+        except BaseException:
+            # Without a result the host says that the worker ended without one.
+            _exit(70)
+        _exit(0)
+
+    def _rehearse(self, sources):
+        """Goes through runs without a host: what the interpreter makes on first use is then made once, not in each worker."""
+        for source in sources:
+            _run({"source": source, "params": {}, "output_bytes": 1000, "has_traceback": False}, self._servers, self._provided)
 
 
 def _run(message, servers, provided):
