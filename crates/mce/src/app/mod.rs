@@ -47,6 +47,8 @@ pub(crate) struct App {
     libraries: OnceCell<Vec<String>>,
     /// False while servers that were never compiled are being compiled for the first time.
     is_ready: watch::Sender<bool>,
+    /// True as soon as nobody waits for answers any more.
+    has_ended: watch::Sender<bool>,
 }
 
 /// A finished run: the answer's JSON and further content blocks.
@@ -81,6 +83,7 @@ impl App {
             compiler: Compiler::new(Arc::clone(&settings), state.store),
             libraries: OnceCell::new(),
             is_ready: watch::Sender::new(true),
+            has_ended: watch::Sender::new(false),
             settings,
         })
     }
@@ -132,6 +135,16 @@ impl App {
     /// Waits until each server has been compiled or refused once.
     pub(crate) async fn ready(&self) {
         let _ = self.is_ready.subscribe().wait_for(|is_ready| *is_ready).await;
+    }
+
+    /// What tells that the client has gone.
+    pub(crate) fn end(&self) -> watch::Sender<bool> {
+        self.has_ended.clone()
+    }
+
+    /// Waits until the client has gone.
+    pub(crate) async fn ended(&self) {
+        let _ = self.has_ended.subscribe().wait_for(|has_ended| *has_ended).await;
     }
 
     /// Libraries that programs can import, such as `pandas 2.3`.

@@ -9,7 +9,7 @@ use rmcp::transport::stdio_pipes;
 use crate::app::App;
 use crate::cli::{CompileArgs, ServeArgs, Transport};
 use crate::failure::Failure;
-use crate::server::Handler;
+use crate::server::{EndOfInput, Handler};
 use crate::setup::Setup;
 
 /// Serves until the client closes stdin, then ends all children.
@@ -35,13 +35,28 @@ pub(crate) async fn run(setup: &Setup, args: &ServeArgs) -> Result<ExitCode, Fai
     serve(setup, args).await
 }
 
+/// Waits for SIGTERM or SIGINT, so that children are ended then as well.
+async fn terminated() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
 async fn serve_stdio(app: &Arc<App>) -> Result<(), Failure> {
-    let served = Handler::new(Arc::clone(app)).serve(stdio_pipes()).await;
+    let (stdin, stdout) = stdio_pipes();
+    let served = Handler::new(Arc::clone(app))
+        .serve((EndOfInput::new(stdin, app.end()), stdout))
+        .await;
     match served {
-        Ok(running) => {
-            running.waiting().await.map_err(Failure::internal)?;
-            Ok(())
-        }
+        Ok(running) => tokio::select! {
+            reason = running.waiting() => reason.map(drop).map_err(Failure::internal),
+            () = terminated() => Ok(()),
+        },
         // The client left before it said anything.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(Failure::internal(error)),

@@ -198,6 +198,11 @@ impl Collection {
         let (plural, singular) = (self.plural, self.singular);
         let thing = json!({"$ref": format!("#/components/schemas/{}", self.type_name())});
         let answer = |schema: Value| json!({"description": "as asked", "content": {"application/json": {"schema": schema}}});
+        let article = if singular.starts_with(['a', 'e', 'i', 'o', 'u']) {
+            "an"
+        } else {
+            "a"
+        };
         let body = |schema: &Value| json!({"required": true, "content": {"application/json": {"schema": schema}}});
         let page = json!({"type": "object", "required": ["items", "total"], "properties": {
             "items": {"type": "array", "items": thing}, "total": {"type": "integer"},
@@ -214,7 +219,7 @@ impl Collection {
         let all = json!({
             "get": {"operationId": format!("list_{plural}"), "summary": format!("List {plural}, a page at a time"), "tags": [plural],
                 "parameters": parameters, "responses": {"200": answer(page)}},
-            "post": {"operationId": format!("create_{singular}"), "summary": format!("Create a {singular}"), "tags": [plural],
+            "post": {"operationId": format!("create_{singular}"), "summary": format!("Create {article} {singular}"), "tags": [plural],
                 "requestBody": body(&thing), "responses": {"201": answer(thing.clone())}},
         });
         let change = json!({"type": "object", "minProperties": 1});
@@ -222,9 +227,9 @@ impl Collection {
             "parameters": id,
             "get": {"operationId": format!("get_{singular}"), "summary": format!("Get one {singular}"), "tags": [plural],
                 "responses": {"200": answer(thing.clone()), "404": gone}},
-            "patch": {"operationId": format!("update_{singular}"), "summary": format!("Change some properties of a {singular}"), "tags": [plural],
+            "patch": {"operationId": format!("update_{singular}"), "summary": format!("Change some properties of {article} {singular}"), "tags": [plural],
                 "requestBody": body(&change), "responses": {"200": answer(thing), "404": gone}},
-            "delete": {"operationId": format!("delete_{singular}"), "summary": format!("Delete a {singular}"), "tags": [plural],
+            "delete": {"operationId": format!("delete_{singular}"), "summary": format!("Delete {article} {singular}"), "tags": [plural],
                 "responses": {"204": {"description": "deleted"}, "404": gone}},
         });
         [(format!("/{plural}"), all), (format!("/{plural}/{{id}}"), one)]

@@ -132,6 +132,7 @@ impl ServerHandler for Handler {
         let result = tokio::select! {
             result = self.answer(&request.name, request.arguments) => result,
             () = context.ct.cancelled() => Err(Failure::internal("the request was cancelled")),
+            () = self.app.ended() => Err(Failure::internal("the client has gone")),
         };
         Ok(result
             .unwrap_or_else(|failure| CallToolResult::error(vec![ContentBlock::text(failure.to_json().to_string())]))

@@ -1,9 +1,11 @@
 //! MCP as a server.
 
+mod end_of_input;
 mod handler;
 mod promoted;
 mod texts;
 pub(crate) mod tools;
 
+pub(crate) use end_of_input::EndOfInput;
 pub(crate) use handler::Handler;
 pub(crate) use promoted::tool_of;
