@@ -120,6 +120,7 @@ async fn to_end<'a>(desk: &'a Desk<'a>, mut reader: ReadHalf<'a>, state: &mut St
     let most = desk.places.available_permits() + WAITING_CALLS;
     let mut bytes = vec![0; READ_BYTES];
     let mut waited = Duration::ZERO;
+    let mut look = tokio::time::interval(watch::INTERVAL);
     loop {
         while under_way.len() < most {
             match state.next_step() {
@@ -140,7 +141,7 @@ async fn to_end<'a>(desk: &'a Desk<'a>, mut reader: ReadHalf<'a>, state: &mut St
                     state.ids.remove(&id);
                 }
             }
-            () = tokio::time::sleep(watch::INTERVAL), if state.watch.is_some() => {
+            _ = look.tick(), if state.watch.is_some() => {
                 if let Some(excess) = state.watch.as_ref().and_then(Watch::excess) {
                     return RunEnd::Excess(excess);
                 }

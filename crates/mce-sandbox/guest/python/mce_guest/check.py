@@ -30,6 +30,8 @@ def check(tree, servers):
         if server and not name.startswith("_"):
             used.append((call, server, name))
             wanted.setdefault(server, {}).setdefault(name, None if server in imports.guarded else call.func)
+    for server in {*wanted, *imports.modules.values()} & sys.stdlib_module_names:
+        servers.insert(server)
     stubs = {server: _stubs(servers, server, names) for server, names in wanted.items()}
     for call in calls:
         if isinstance(call.func, ast.Name) and call.func.id in imports.functions and call.func.id not in imports.rebound:
@@ -98,7 +100,7 @@ class _Imports(ast.NodeVisitor):
 
     def visit_ImportFrom(self, node):
         server, _, part = (node.module or "").partition(".")
-        if node.level or server in sys.stdlib_module_names:
+        if node.level:
             return
         for alias in node.names:
             bound = alias.asname or alias.name
@@ -107,13 +109,13 @@ class _Imports(ast.NodeVisitor):
                     self.rebound.add(bound)
                 if not self._is_guarded:
                     self.functions[bound] = (server, alias.name, node)
-            elif not part and alias.name in ("functions", "aio"):
+            elif not part and alias.name in ("functions", "aio") and server not in sys.stdlib_module_names:
                 self._add_module(bound, server)
 
     def visit_Import(self, node):
         for alias in node.names:
             server, _, part = alias.name.partition(".")
-            if server not in sys.stdlib_module_names and part in ("functions", "aio"):
+            if part in ("functions", "aio"):
                 self._add_module(alias.asname or alias.name, server)
 
     def _add_module(self, path, server):

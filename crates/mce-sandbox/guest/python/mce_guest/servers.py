@@ -63,7 +63,7 @@ class Servers:
     def find_spec(self, name, path=None, target=None):
         """Called by the import system."""
         server, _, part = name.partition(".")
-        if server in sys.stdlib_module_names or server.startswith("mce") or (part and part not in _PARTS):
+        if server in sys.stdlib_module_names or server in ("mce", "mce_guest") or (part and part not in _PARTS):
             return None
         try:
             if server not in self.host.servers():
@@ -82,6 +82,12 @@ class Servers:
         server, _, part = module.__name__.partition(".")
         if not part:
             module.__getattr__ = lambda name: self._part_of(server, name)
+
+    def insert(self, server):
+        """Makes the modules of a server that has the name of a standard module, which itself stays as it is."""
+        if server in self.host.servers():
+            for part in _PARTS:
+                sys.modules.setdefault(f"{server}.{part}", _FunctionsModule(self, server, part))
 
     def stubs(self, server, names):
         """Stubs by name, and the unknown names with their hints. Asks the host for what is not yet known."""
