@@ -1,6 +1,7 @@
 //! OpenAPI documents become typed functions: names, search, Python and TypeScript text. Pure but for its store.
 
 pub mod catalog;
+mod digest;
 pub mod function;
 pub mod lookup;
 pub mod names;

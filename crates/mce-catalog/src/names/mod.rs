@@ -7,51 +7,43 @@
 
 use std::collections::BTreeSet;
 
-use sha2::{Digest as _, Sha256};
 use unicode_ident::{is_xid_continue, is_xid_start};
 use unicode_normalization::UnicodeNormalization as _;
+
+use crate::digest::sha256_hex;
 
 /// Longest identifier made here, in characters; longer ones are cut and end in a hash.
 const MAX_CHARS: usize = 80;
 
 /// Keywords of Python 3, which no identifier may be.
-const PYTHON_KEYWORDS: &[&str] = &[
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except",
-    "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try",
-    "while", "with", "yield",
-];
+const PYTHON_KEYWORDS: &str = "\
+    False None True and as assert async await break class continue def del elif else except finally for from global if \
+    import in is lambda nonlocal not or pass raise return try while with yield";
 
 /// Builtins of Python, which an imported function of this name would hide, and names that mean something in a program:
 /// `main` and `result` give its value.
-const PYTHON_TAKEN: &[&str] = &[
-    "abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool", "breakpoint", "bytearray", "bytes", "call_function", "callable", "chr",
-    "classmethod", "cls", "compile", "complex", "delattr", "dict", "dir", "divmod", "enumerate", "eval", "exec", "exit", "filter", "float",
-    "format", "frozenset", "getattr", "globals", "hasattr", "hash", "help", "hex", "id", "input", "int", "isinstance", "issubclass", "iter",
-    "len", "list", "locals", "main", "map", "max", "mce", "memoryview", "min", "next", "object", "oct", "open", "ord", "pow", "print",
-    "property", "quit", "range", "repr", "result", "reversed", "round", "self", "set", "setattr", "slice", "sorted", "staticmethod", "str",
-    "sum", "super", "tuple", "type", "vars", "zip",
-];
+const PYTHON_TAKEN: &str = "\
+    abs aiter all anext any ascii bin bool breakpoint bytearray bytes call_function callable chr classmethod cls compile \
+    complex delattr dict dir divmod enumerate eval exec exit filter float format frozenset getattr globals hasattr hash \
+    help hex id input int isinstance issubclass iter len list locals main map max mce memoryview min next object oct \
+    open ord pow print property quit range repr result reversed round self set setattr slice sorted staticmethod str sum \
+    super tuple type vars zip";
 
 /// Words that no variable of TypeScript may be called, in strict mode and modules.
-const TYPESCRIPT_KEYWORDS: &[&str] = &[
-    "any", "arguments", "as", "async", "await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete",
-    "do", "else", "enum", "eval", "export", "extends", "false", "finally", "for", "function", "if", "implements", "import", "in",
-    "instanceof", "interface", "let", "new", "null", "package", "private", "protected", "public", "return", "static", "super", "switch",
-    "this", "throw", "true", "try", "typeof", "undefined", "var", "void", "while", "with", "yield",
-];
+const TYPESCRIPT_KEYWORDS: &str = "\
+    any arguments as async await break case catch class const continue debugger default delete do else enum eval export \
+    extends false finally for function if implements import in instanceof interface let new null package private \
+    protected public return static super switch this throw true try typeof undefined var void while with yield";
 
 /// Members that every object or promise has; a function of this name would change what the server's object is.
-const TYPESCRIPT_TAKEN: &[&str] = &[
-    "constructor", "hasOwnProperty", "isPrototypeOf", "main", "prototype", "result", "then", "toJSON", "toLocaleString", "toString",
-    "valueOf",
-];
+const TYPESCRIPT_TAKEN: &str = "\
+    constructor hasOwnProperty isPrototypeOf main prototype result then toJSON toLocaleString toString valueOf";
 
 /// Names of types that generated Python or TypeScript uses for itself.
-const TYPES_TAKEN: &[&str] = &[
-    "Any", "Array", "Awaitable", "BigInt", "Boolean", "Date", "File", "Function", "Generic", "Iterable", "Iterator", "List", "Literal",
-    "Map", "Never", "None", "NotRequired", "Number", "Object", "Optional", "Partial", "Promise", "Readonly", "Record", "Required", "Self",
-    "Set", "String", "Symbol", "Tuple", "Type", "TypedDict", "Uint8Array", "Union",
-];
+const TYPES_TAKEN: &str = "\
+    Any Array Awaitable BigInt Boolean Date File Function Generic Iterable Iterator List Literal Map Never None \
+    NotRequired Number Object Optional Partial Promise Readonly Record Required Self Set String Symbol Tuple Type \
+    TypedDict Uint8Array Union";
 
 /// What names an operation.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +100,7 @@ pub fn functions(operations: &[OperationKey<'_>]) -> Vec<Identifier> {
         if operation.operation_id.is_some() {
             words.extend(method_and_path_words(operation));
         }
-        let name = taken.first_free(words, &format!("{} {}", operation.method, operation.path), function_identifier);
+        let name = taken.first_free(&words, &format!("{} {}", operation.method, operation.path), function_identifier);
         set(&mut names, index, name);
     }
     names.into_iter().flatten().collect()
@@ -120,46 +112,49 @@ pub fn functions(operations: &[OperationKey<'_>]) -> Vec<Identifier> {
 /// identifier; the others have their place added, or a number in the order of their original names.
 /// `body` is never given away if `has_body`.
 pub fn parameters(parameters: &[ParameterKey<'_>], has_body: bool) -> Vec<Identifier> {
-    let mut order: Vec<(usize, &ParameterKey<'_>, Identifier)> = parameters
+    let python = unique(parameters, has_body, |words| parameter_identifier(words).python);
+    let typescript = unique(parameters, has_body, |words| parameter_identifier(words).typescript);
+    python
+        .into_iter()
+        .zip(typescript)
+        .map(|(python, typescript)| Identifier { python, typescript })
+        .collect()
+}
+
+/// The names of [`parameters`] in one language.
+fn unique(parameters: &[ParameterKey<'_>], has_body: bool, make: fn(&[String]) -> String) -> Vec<String> {
+    let bases: Vec<Vec<String>> = parameters
         .iter()
-        .enumerate()
-        .map(|(index, parameter)| (index, parameter, parameter_identifier(&or_words(words(parameter.original), "parameter"))))
+        .map(|parameter| or_words(words(parameter.original), "parameter"))
         .collect();
-    order.sort_by_key(|(_, parameter, name)| {
-        let is_exact = parameter.original == name.python || parameter.original == name.typescript;
-        (parameter.rank, !is_exact, parameter.original)
-    });
-    let mut names: Vec<Option<Identifier>> = vec![None; parameters.len()];
-    let mut taken = Taken::default();
-    if has_body {
-        taken.take(&Identifier { python: "body".to_owned(), typescript: "body".to_owned() });
-    }
-    let mut losers = Vec::new();
-    for (index, parameter, name) in order {
-        if taken.take(&name) {
-            set(&mut names, index, name);
-        } else {
-            losers.push((index, parameter));
+    let mut order: Vec<(usize, &ParameterKey<'_>, &Vec<String>)> = parameters
+        .iter()
+        .zip(&bases)
+        .enumerate()
+        .map(|(index, (parameter, base))| (index, parameter, base))
+        .collect();
+    order.sort_by_cached_key(|(_, parameter, base)| (parameter.rank, parameter.original != make(base), parameter.original));
+    let mut taken: BTreeSet<String> = has_body.then(|| "body".to_owned()).into_iter().collect();
+    let mut names = vec![String::new(); parameters.len()];
+    let mut give = |index: usize, name: String| {
+        let is_free = taken.insert(name.clone());
+        if let Some(slot) = names.get_mut(index).filter(|_| is_free) {
+            *slot = name;
+        }
+        is_free
+    };
+    order.retain(|(index, _, base)| !give(*index, make(base)));
+    for (index, parameter, base) in order {
+        let with = |word: String| make(&base.iter().cloned().chain([word]).collect::<Vec<_>>());
+        let is_elsewhere = parameters
+            .iter()
+            .any(|other| other.original == parameter.original && other.rank != parameter.rank);
+        let has_place = (is_elsewhere || *base == ["body"]) && give(index, with(parameter.location.to_owned()));
+        if !has_place && !(2..=parameters.len() + 2).any(|number| give(index, with(number.to_string()))) {
+            give(index, with(hash(&format!("{} {}", parameter.location, parameter.original))));
         }
     }
-    for (index, parameter) in losers {
-        let base = or_words(words(parameter.original), "parameter");
-        let is_other_place = parameters.iter().any(|other| other.original == parameter.original && other.rank != parameter.rank);
-        let with_place: Vec<String> = base.iter().cloned().chain([parameter.location.to_owned()]).collect();
-        let name = parameter_identifier(&with_place);
-        if (is_other_place || base == ["body"]) && taken.take(&name) {
-            set(&mut names, index, name);
-            continue;
-        }
-        let numbered = (2..=parameters.len() + 2).find_map(|number| {
-            let words: Vec<String> = base.iter().cloned().chain([number.to_string()]).collect();
-            let name = parameter_identifier(&words);
-            taken.take(&name).then_some(name)
-        });
-        let name = numbered.unwrap_or_else(|| taken.first_free(base, parameter.original, parameter_identifier));
-        set(&mut names, index, name);
-    }
-    names.into_iter().flatten().collect()
+    names
 }
 
 /// A type's name in Pascal case, not yet unique; `None` if nothing in `original` can be part of an identifier.
@@ -170,8 +165,12 @@ pub fn type_name(original: &str) -> Option<String> {
     }
     let name: String = words.iter().map(|word| capitalise(word)).collect();
     let name: String = cap(&name, original).nfkc().collect();
-    let name = if name.chars().next().is_some_and(is_xid_start) { name } else { format!("_{name}") };
-    Some(if TYPES_TAKEN.binary_search(&name.as_str()).is_ok() { format!("{name}Model") } else { name })
+    let name = if name.chars().next().is_some_and(is_xid_start) {
+        name
+    } else {
+        format!("_{name}")
+    };
+    Some(if is_in(TYPES_TAKEN, &name) { format!("{name}Model") } else { name })
 }
 
 /// `name`, told apart from all others by a hash of `identity`.
@@ -208,11 +207,11 @@ impl Taken {
     }
 
     /// Takes the name of `words`, or with a hash of `identity` if it is not free.
-    fn first_free(&mut self, words: Vec<String>, identity: &str, make: fn(&[String]) -> Identifier) -> Identifier {
-        let mut name = make(&words);
+    fn first_free(&mut self, words: &[String], identity: &str, make: fn(&[String]) -> Identifier) -> Identifier {
+        let mut name = make(words);
         let mut round = 0;
         while !self.take(&name) {
-            let mut words = words.clone();
+            let mut words = words.to_vec();
             words.push(hash(&format!("{identity}{}", "#".repeat(round))));
             name = make(&words);
             round += 1;
@@ -254,12 +253,10 @@ fn or_words(words: Vec<String>, fallback: &str) -> Vec<String> {
 
 fn function_identifier(words: &[String]) -> Identifier {
     let mut name = parameter_identifier(words);
-    if PYTHON_TAKEN.binary_search(&name.python.as_str()).is_ok() {
+    if is_in(PYTHON_TAKEN, &name.python) {
         name.python.push('_');
     }
-    if TYPESCRIPT_KEYWORDS.binary_search(&name.typescript.as_str()).is_ok()
-        || TYPESCRIPT_TAKEN.binary_search(&name.typescript.as_str()).is_ok()
-    {
+    if is_in(TYPESCRIPT_KEYWORDS, &name.typescript) || is_in(TYPESCRIPT_TAKEN, &name.typescript) {
         name.typescript.push('_');
     }
     name
@@ -269,7 +266,7 @@ fn function_identifier(words: &[String]) -> Identifier {
 fn parameter_identifier(words: &[String]) -> Identifier {
     let snake = cap(&words.join("_"), &words.join(" "));
     let mut python: String = start(&snake).nfkc().collect();
-    if PYTHON_KEYWORDS.binary_search(&python.as_str()).is_ok() || python == "self" {
+    if is_in(PYTHON_KEYWORDS, &python) || python == "self" {
         python.push('_');
     }
     let mut camel = String::new();
@@ -279,7 +276,11 @@ fn parameter_identifier(words: &[String]) -> Identifier {
         if joins_digits {
             camel.push('_');
         }
-        if index == 0 { camel.push_str(word) } else { camel.push_str(&capitalise(word)) }
+        if index == 0 {
+            camel.push_str(word);
+        } else {
+            camel.push_str(&capitalise(word));
+        }
     }
     let typescript = start(&cap(&camel, &words.join(" "))).nfkc().collect();
     Identifier { python, typescript }
@@ -287,7 +288,11 @@ fn parameter_identifier(words: &[String]) -> Identifier {
 
 /// With an underscore in front if an identifier cannot start like this.
 fn start(name: &str) -> String {
-    if name.chars().next().is_some_and(is_xid_start) { name.to_owned() } else { format!("_{name}") }
+    if name.chars().next().is_some_and(is_xid_start) {
+        name.to_owned()
+    } else {
+        format!("_{name}")
+    }
 }
 
 /// At most [`MAX_CHARS`] characters, the last of them a hash if something was cut.
@@ -301,12 +306,19 @@ fn cap(name: &str, identity: &str) -> String {
 
 fn capitalise(word: &str) -> String {
     let mut chars = word.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    chars
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Whether a list of words has this one.
+fn is_in(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|known| known == word)
 }
 
 /// Eight hex digits.
 fn hash(identity: &str) -> String {
-    Sha256::digest(identity.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    sha256_hex(identity.as_bytes()).chars().take(8).collect()
 }
 
 /// Lower-case words: split at what is no part of an identifier and where the case changes. Comparison signs, and a sign

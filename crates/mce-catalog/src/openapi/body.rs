@@ -20,17 +20,25 @@ impl<'a> Reader<'a> {
     ///
     /// If it is a reference to nothing.
     pub(super) fn request_body(&mut self, operation: &Node<'a>) -> Result<Option<Body>, String> {
-        let Some(node) = operation.get("requestBody").filter(|node| !node.value.is_null()) else { return Ok(None) };
-        let followed = self.references.follow(node).map_err(|reason| format!("the request body cannot be known: {reason}"))?;
+        let Some(node) = operation.get("requestBody").filter(|node| !node.value.is_null()) else {
+            return Ok(None);
+        };
+        let followed = self
+            .references
+            .follow(node)
+            .map_err(|reason| format!("the request body cannot be known: {reason}"))?;
         let node = &followed.node;
         let mut variants = Vec::new();
-        for (media_type, content) in node.get("content").iter().flat_map(|content| content.members().collect::<Vec<_>>()).take(MAX_VARIANTS) {
+        for (media_type, content) in node
+            .get("content")
+            .iter()
+            .flat_map(|content| content.members().collect::<Vec<_>>())
+            .take(MAX_VARIANTS)
+        {
             let schema = content.get("schema").or_else(|| content.get("itemSchema"));
-            if media_type.trim() != "*" && !media_type::is_valid(media_type.trim()) {
-                let quoted = prose::quote(media_type);
-                self.problem(&content, &format!("`{quoted}` is no media type; it is left out"));
+            let Some(media_type) = self.media_type(media_type, &content) else {
                 continue;
-            }
+            };
             let encoding = self.property_encodings(&content);
             variants.push(self.body_variant(media_type, schema, followed.is_shared, encoding));
         }
@@ -56,11 +64,16 @@ impl<'a> Reader<'a> {
     ) -> RankedVariant {
         let fields = schema.as_ref().map(|schema| self.binary_fields(schema)).unwrap_or_default();
         let media_type = media_type::concrete(media_type, fields.is_whole);
-        let format = media_type::format(&media_type).unwrap_or_else(|| {
+        let format = media_type::format(&media_type).unwrap_or(if fields.is_structured {
             // An own type of the API: what has a structure can only be JSON.
-            if fields.is_structured { BodyFormat::Json } else { BodyFormat::Binary }
+            BodyFormat::Json
+        } else {
+            BodyFormat::Binary
         });
-        let described = schema.as_ref().and_then(|schema| schema.text("description")).map(|text| prose::line(text, 500));
+        let described = schema
+            .as_ref()
+            .and_then(|schema| schema.text("description"))
+            .map(|text| prose::line(text, 500));
         let schema = match format {
             BodyFormat::Json | BodyFormat::Form | BodyFormat::Multipart => {
                 schema.map_or_else(|| json!({}), |schema| self.shared_schema(schema, is_shared))
@@ -81,12 +94,36 @@ impl<'a> Reader<'a> {
             BodyFormat::Text => 7,
             BodyFormat::Binary => 8,
         };
-        RankedVariant { rank, variant: BodyVariant { media_type, format, schema, encoding } }
+        RankedVariant {
+            rank,
+            variant: BodyVariant {
+                media_type,
+                format,
+                schema,
+                encoding,
+            },
+        }
+    }
+
+    /// A media type that can be sent; a misspelt one of JSON is JSON.
+    fn media_type(&mut self, declared: &'a str, content: &Node<'a>) -> Option<&'a str> {
+        let declared = declared.trim();
+        if declared == "*" || media_type::is_valid(declared) {
+            return Some(declared);
+        }
+        let is_json = declared.to_ascii_lowercase().contains("json");
+        let done = if is_json { "application/json is sent" } else { "it is left out" };
+        self.problem(content, &format!("`{}` is no media type; {done}", prose::quote(declared)));
+        is_json.then_some("application/json")
     }
 
     fn property_encodings(&mut self, content: &Node<'a>) -> BTreeMap<String, PropertyEncoding> {
         let mut encodings = BTreeMap::new();
-        for (property, node) in content.get("encoding").iter().flat_map(|encoding| encoding.members().collect::<Vec<_>>()) {
+        for (property, node) in content
+            .get("encoding")
+            .iter()
+            .flat_map(|encoding| encoding.members().collect::<Vec<_>>())
+        {
             let node = match self.references.follow(node.clone()) {
                 Ok(followed) => followed.node,
                 Err(reason) => {
@@ -101,7 +138,9 @@ impl<'a> Reader<'a> {
                 Some("deepObject") => Some(Style::DeepObject),
                 _ => None,
             };
-            let content_type = node.text("contentType").filter(|list| list.split(',').all(|one| media_type::is_valid(one.trim())));
+            let content_type = node
+                .text("contentType")
+                .filter(|list| list.split(',').all(|one| media_type::is_valid(one.trim())));
             encodings.insert(
                 property.to_owned(),
                 PropertyEncoding {
@@ -116,22 +155,47 @@ impl<'a> Reader<'a> {
     }
 
     /// Looks for files among the properties of a schema; through references and `allOf`, but not below properties.
-    fn binary_fields(&self, schema: &Node<'a>) -> BinaryFields {
+    fn binary_fields(&mut self, schema: &Node<'a>) -> BinaryFields {
+        let Ok(schema) = self.references.follow(schema.clone()).map(|followed| followed.node) else {
+            return BinaryFields::default();
+        };
+        let place = (schema.file.index, schema.pointer.clone());
+        if let Some(known) = self.binary_fields.get(&place) {
+            return *known;
+        }
+        let fields = self.find_binary_fields(schema);
+        self.binary_fields.insert(place, fields);
+        fields
+    }
+
+    fn find_binary_fields(&self, schema: Node<'a>) -> BinaryFields {
         let mut fields = BinaryFields::default();
         let mut required: Vec<&str> = Vec::new();
         let mut binary: Vec<&str> = Vec::new();
-        let mut waiting = vec![schema.clone()];
+        let mut waiting = vec![schema];
         // More parts than this would be no form that somebody fills in.
         for _ in 0..64 {
             let Some(node) = waiting.pop() else { break };
-            let Ok(node) = self.references.follow(node).map(|followed| followed.node) else { continue };
+            let Ok(node) = self.references.follow(node).map(|followed| followed.node) else {
+                continue;
+            };
             fields.is_whole |= is_binary(node.value);
             let kind = node.text("type");
             fields.is_structured |= matches!(kind, Some("object" | "array")) || node.get("properties").is_some();
             fields.is_structured |= ["allOf", "oneOf", "anyOf"].iter().any(|key| node.get(key).is_some());
-            required.extend(node.get("required").iter().flat_map(|list| list.items().filter_map(|name| name.value.as_str()).collect::<Vec<_>>()));
-            for (name, property) in node.get("properties").iter().flat_map(|properties| properties.members().collect::<Vec<_>>()) {
-                let Ok(property) = self.references.follow(property).map(|followed| followed.node) else { continue };
+            required.extend(
+                node.get("required")
+                    .iter()
+                    .flat_map(|list| list.items().filter_map(|name| name.value.as_str()).collect::<Vec<_>>()),
+            );
+            for (name, property) in node
+                .get("properties")
+                .iter()
+                .flat_map(|properties| properties.members().collect::<Vec<_>>())
+            {
+                let Ok(property) = self.references.follow(property).map(|followed| followed.node) else {
+                    continue;
+                };
                 let item = property.get("items").and_then(|item| self.references.follow(item).ok());
                 if is_binary(property.value) || item.is_some_and(|item| is_binary(item.node.value)) {
                     binary.push(name);
@@ -166,8 +230,8 @@ pub(super) fn preferred_first(mut variants: Vec<RankedVariant>) -> Vec<BodyVaria
 }
 
 /// Files in a body.
-#[derive(Debug, Default)]
-struct BinaryFields {
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct BinaryFields {
     /// The whole is one.
     is_whole: bool,
     /// Some property is one.

@@ -4,17 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::body::BinaryFields;
 use super::files::{File, Files, Shelf};
 use super::parse::parse;
 use super::reference::{Node, References};
 use super::type_name::{TypeTable, rename};
 use super::{CompileError, Document, Load, Origin, Problem, Skipped, prose, type_cycle};
-use crate::function::{Function, SecurityScheme, Types};
+use crate::function::{Function, SecurityScheme, Target, Types};
 
 /// Problems that are kept.
 const MAX_PROBLEMS: usize = 500;
-/// Nodes of schemas that are made from one document; the largest known one needs about 2 million.
-const MAX_NODES: usize = 20_000_000;
+/// Nodes that even a small document may become, and as many more as it has bytes. References let a small document become a
+/// large one, so there must be an end.
+const MIN_NODES: usize = 1_000_000;
 
 /// A version of the specification, as far as versions are read differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +44,9 @@ impl Version {
 
     fn of(top: &Node<'_>) -> Result<Self, CompileError> {
         let Some(members) = top.object() else {
-            return Err(CompileError::NotOpenApi { message: "the top level is no object".to_owned() });
+            return Err(CompileError::NotOpenApi {
+                message: "the top level is no object".to_owned(),
+            });
         };
         let declared = |key: &str| match members.get(key) {
             Some(Value::String(text)) => Some(text.trim().to_owned()),
@@ -55,11 +59,17 @@ impl Version {
                 [b'3', b'.', b'0', ..] | [b'3'] => Ok(Self::V30),
                 [b'3', b'.', b'1', ..] => Ok(Self::V31),
                 [b'3', b'.', ..] => Ok(Self::V32),
-                _ => Err(CompileError::Version { version: prose::quote(&version) }),
+                _ => Err(CompileError::Version {
+                    version: prose::quote(&version),
+                }),
             },
             (None, Some(version)) if version == "2" || version.starts_with("2.") => Ok(Self::Swagger2),
-            (None, Some(version)) => Err(CompileError::Version { version: prose::quote(&version) }),
-            (None, None) => Err(CompileError::NotOpenApi { message: "neither `openapi` nor `swagger` is there".to_owned() }),
+            (None, Some(version)) => Err(CompileError::Version {
+                version: prose::quote(&version),
+            }),
+            (None, None) => Err(CompileError::NotOpenApi {
+                message: "neither `openapi` nor `swagger` is there".to_owned(),
+            }),
         }
     }
 }
@@ -75,6 +85,10 @@ pub(super) struct Reader<'a> {
     pub(super) security_schemes: BTreeMap<String, SecurityScheme>,
     /// Patterns already looked at, and whether a validator takes them.
     pub(super) patterns: BTreeMap<String, bool>,
+    /// Files in bodies, by the schema's place.
+    pub(super) binary_fields: BTreeMap<(usize, String), BinaryFields>,
+    /// Why operations have no base URL, with the place.
+    pub(super) without_server: Vec<(String, String)>,
     problems: BTreeSet<Problem>,
     dropped_problems: usize,
     nodes_left: usize,
@@ -123,9 +137,11 @@ pub(super) fn read(bytes: &[u8], origin: &Origin, load: &dyn Load) -> Result<Doc
         finished_types: Types::new(),
         security_schemes: BTreeMap::new(),
         patterns: BTreeMap::new(),
+        binary_fields: BTreeMap::new(),
+        without_server: Vec::new(),
         problems: BTreeSet::new(),
         dropped_problems: 0,
-        nodes_left: MAX_NODES,
+        nodes_left: MIN_NODES.saturating_add(bytes.len()),
     };
     for problem in repeated_keys {
         reader.problem_at(problem.pointer, problem.message);
@@ -145,15 +161,29 @@ impl<'a> Reader<'a> {
         }
         let renames = self.types.renames();
         if !renames.is_empty() {
-            types = types.into_iter().map(|(name, schema)| (renames.get(&name).cloned().unwrap_or(name), schema)).collect();
-            types.values_mut().for_each(|schema| rename(schema, &renames));
-            functions.iter_mut().flat_map(schemas).for_each(|schema| rename(schema, &renames));
+            types = types
+                .into_iter()
+                .map(|(name, schema)| (renames.get(&name).cloned().unwrap_or(name), schema))
+                .collect();
+            for schema in types.values_mut().chain(functions.iter_mut().flat_map(schemas)) {
+                rename(schema, &renames);
+            }
+        }
+        let has_base_url = |function: &Function| matches!(&function.target, Target::Http(http) if http.base_url.is_some());
+        if functions.iter().any(has_base_url) {
+            // If no function has one, `Document::needs_base_url` tells it.
+            for (pointer, message) in std::mem::take(&mut self.without_server) {
+                self.problem_at(pointer, format!("{message}; `base_url` must be configured"));
+            }
         }
         let (files, file_problems) = self.references.files.into_read();
         self.problems.extend(file_problems);
         let mut problems: Vec<Problem> = self.problems.into_iter().collect();
         if self.dropped_problems > 0 {
-            problems.push(Problem { pointer: String::new(), message: format!("{} more problems are not listed", self.dropped_problems) });
+            problems.push(Problem {
+                pointer: String::new(),
+                message: format!("{} more problems are not listed", self.dropped_problems),
+            });
         }
         let info = top.get("info");
         let text = |key: &str| info.as_ref().and_then(|info| info.text(key)).unwrap_or_default();
@@ -175,6 +205,10 @@ impl<'a> Reader<'a> {
 /// All schemas of a function.
 fn schemas(function: &mut Function) -> impl Iterator<Item = &mut Value> {
     let parameters = function.parameters.iter_mut().map(|parameter| &mut parameter.schema);
-    let bodies = function.body.iter_mut().flat_map(|body| &mut body.variants).map(|variant| &mut variant.schema);
+    let bodies = function
+        .body
+        .iter_mut()
+        .flat_map(|body| &mut body.variants)
+        .map(|variant| &mut variant.schema);
     parameters.chain(bodies).chain(&mut function.result)
 }

@@ -8,7 +8,8 @@ use serde_json::Value;
 use url::Url;
 
 use super::parse::parse;
-use super::{FurtherFile, Load, Origin, Problem, prose, sha256_hex};
+use super::{FurtherFile, Load, Origin, Problem, prose};
+use crate::digest::sha256_hex;
 
 /// Files that one document may consist of; the largest known one has about 1,500.
 const MAX_FILES: usize = 5_000;
@@ -38,7 +39,7 @@ pub(super) struct Shelf {
 #[derive(Debug)]
 struct Place {
     file: File,
-    next: OnceCell<Box<Place>>,
+    next: OnceCell<Box<Self>>,
 }
 
 impl Drop for Shelf {
@@ -74,7 +75,12 @@ impl<'a> Files<'a> {
             problems: RefCell::default(),
             bytes_left: Cell::new(MAX_FURTHER_BYTES),
         };
-        let main = files.keep(File { index: 0, name: String::new(), origin: origin.clone(), value });
+        let main = files.keep(File {
+            index: 0,
+            name: String::new(),
+            origin: origin.clone(),
+            value,
+        });
         (files, main)
     }
 
@@ -113,20 +119,36 @@ impl<'a> Files<'a> {
         let bytes = self.load.load(&origin).map_err(|error| format!("it cannot be read: {error}"))?;
         let left = self.bytes_left.get().checked_sub(bytes.len());
         self.bytes_left.set(left.ok_or("the files of the document are too large together")?);
-        self.read.borrow_mut().push(FurtherFile { origin: origin.clone(), sha256: sha256_hex(&bytes) });
+        self.read.borrow_mut().push(FurtherFile {
+            origin: origin.clone(),
+            sha256: sha256_hex(&bytes),
+        });
         // A parser's message may quote the content, which need not be meant for the reader: only the place is told.
         let (value, problems) = parse(&bytes).map_err(|error| match error {
             super::CompileError::Syntax { format, line, column, .. } => format!("it is not valid {format} (line {line}, column {column})"),
             other => other.to_string(),
         })?;
-        let problems = problems.into_iter().map(|problem| Problem { pointer: format!("{name}#{}", problem.pointer), ..problem });
+        let problems = problems.into_iter().map(|problem| Problem {
+            pointer: format!("{name}#{}", problem.pointer),
+            ..problem
+        });
         self.problems.borrow_mut().extend(problems);
-        Ok(self.keep(File { index, name: name.to_owned(), origin, value }))
+        Ok(self.keep(File {
+            index,
+            name: name.to_owned(),
+            origin,
+            value,
+        }))
     }
 
     fn keep(&self, file: File) -> &'a File {
         let name = file.name.clone();
-        let place = self.end.get().get_or_init(|| Box::new(Place { file, next: OnceCell::new() }));
+        let place = self.end.get().get_or_init(|| {
+            Box::new(Place {
+                file,
+                next: OnceCell::new(),
+            })
+        });
         self.end.set(&place.next);
         self.by_name.borrow_mut().insert(name, Ok(&place.file));
         &place.file
@@ -137,10 +159,15 @@ impl<'a> Files<'a> {
         match (base, &self.root) {
             (Origin::File(base), Origin::File(root)) => {
                 let directory = root.parent().ok_or("the document has no directory")?;
-                let inside = base.parent().and_then(|base| base.strip_prefix(directory).ok()).ok_or("it leaves the document's directory")?;
+                let inside = base
+                    .parent()
+                    .and_then(|base| base.strip_prefix(directory).ok())
+                    .ok_or("it leaves the document's directory")?;
                 let mut segments: Vec<String> = inside.iter().map(|segment| segment.to_string_lossy().into_owned()).collect();
                 follow_path(&mut segments, reference)?;
-                Ok(Origin::File(segments.iter().fold(directory.to_path_buf(), |path, segment| path.join(segment))))
+                Ok(Origin::File(
+                    segments.iter().fold(directory.to_path_buf(), |path, segment| path.join(segment)),
+                ))
             }
             (Origin::Url(base), Origin::Url(root)) => follow_url(base, root, reference).map(Origin::Url),
             _ => Err("it leaves the document's place".to_owned()),
@@ -150,7 +177,10 @@ impl<'a> Files<'a> {
     fn name(&self, origin: &Origin) -> String {
         match (origin, &self.root) {
             (Origin::File(path), Origin::File(root)) => {
-                let inside = root.parent().and_then(|directory| path.strip_prefix(directory).ok()).unwrap_or(path);
+                let inside = root
+                    .parent()
+                    .and_then(|directory| path.strip_prefix(directory).ok())
+                    .unwrap_or(path);
                 inside.to_string_lossy().into_owned()
             }
             (Origin::File(path), Origin::Url(_)) => path.to_string_lossy().into_owned(),
@@ -168,7 +198,9 @@ fn follow_path(segments: &mut Vec<String>, reference: &str) -> Result<(), String
     if has_scheme(reference) {
         return Err("only files of the document's own directory are read, no URLs".to_owned());
     }
-    let path = percent_decode_str(reference).decode_utf8().map_err(|_| "its escapes are no UTF-8".to_owned())?;
+    let path = percent_decode_str(reference)
+        .decode_utf8()
+        .map_err(|_| "its escapes are no UTF-8".to_owned())?;
     if path.starts_with('/') || path.contains(['\\', '\0']) {
         return Err("only relative references inside the document's directory are followed".to_owned());
     }
@@ -181,7 +213,11 @@ fn follow_path(segments: &mut Vec<String>, reference: &str) -> Result<(), String
             name => segments.push(name.to_owned()),
         }
     }
-    if segments.is_empty() { Err("it names a directory".to_owned()) } else { Ok(()) }
+    if segments.is_empty() {
+        Err("it names a directory".to_owned())
+    } else {
+        Ok(())
+    }
 }
 
 /// Follows a reference to the same origin, not above the directory of the main document.
@@ -190,7 +226,9 @@ fn follow_url(base: &Url, root: &Url, reference: &str) -> Result<Url, String> {
     if url.origin() != root.origin() || !matches!(url.scheme(), "http" | "https") {
         return Err("only references to the document's own host are followed".to_owned());
     }
-    let directory = root.join(".").map_err(|error| format!("the document's URL has no directory: {error}"))?;
+    let directory = root
+        .join(".")
+        .map_err(|error| format!("the document's URL has no directory: {error}"))?;
     let path = url.path().to_ascii_lowercase();
     // An escaped separator could be undone by the host, and lead out of the directory.
     if path.contains("%2f") || path.contains("%5c") || !url.path().starts_with(directory.path()) {
@@ -204,7 +242,9 @@ fn follow_url(base: &Url, root: &Url, reference: &str) -> Result<Url, String> {
 
 /// Whether a reference starts with a scheme such as `http:`. A letter alone is a drive of Windows; it is refused as well.
 fn has_scheme(reference: &str) -> bool {
-    let Some((scheme, _)) = reference.split_once(':') else { return false };
+    let Some((scheme, _)) = reference.split_once(':') else {
+        return false;
+    };
     scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+.-".contains(&b))
 }
 
@@ -226,7 +266,19 @@ mod tests {
     fn references_stay_below_the_directory_of_the_document() {
         assert_eq!(path(&["paths"], "../schemas/pet.json").unwrap(), "schemas/pet.json");
         assert_eq!(path(&[], "./a%20b.yaml").unwrap(), "a b.yaml");
-        for bad in ["../x", "sub/../../x", "/etc/passwd", "file:///etc/passwd", "%2e%2e/x", "%2Fetc", "..\\x", "a%00b", "http://h/x", "C:x", "."] {
+        for bad in [
+            "../x",
+            "sub/../../x",
+            "/etc/passwd",
+            "file:///etc/passwd",
+            "%2e%2e/x",
+            "%2Fetc",
+            "..\\x",
+            "a%00b",
+            "http://h/x",
+            "C:x",
+            ".",
+        ] {
             assert!(path(&[], bad).is_err(), "{bad}");
         }
     }
@@ -237,8 +289,15 @@ mod tests {
         let follow = |reference: &str| follow_url(&root, &root, reference).map(|url| url.to_string());
         assert_eq!(follow("schemas/pet.yaml").unwrap(), "https://h.example/api/v1/schemas/pet.yaml");
         for bad in [
-            "../other.yaml", "/other.yaml", "//evil.example/api/v1/x", "http://h.example/api/v1/x", "https://h.example:8443/api/v1/x",
-            "%2e%2e/x", "..%2fx", "https://a:b@h.example/api/v1/x", "file:///etc/passwd",
+            "../other.yaml",
+            "/other.yaml",
+            "//evil.example/api/v1/x",
+            "http://h.example/api/v1/x",
+            "https://h.example:8443/api/v1/x",
+            "%2e%2e/x",
+            "..%2fx",
+            "https://a:b@h.example/api/v1/x",
+            "file:///etc/passwd",
         ] {
             assert!(follow(bad).is_err(), "{bad}");
         }

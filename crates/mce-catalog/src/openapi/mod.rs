@@ -24,7 +24,7 @@ mod walk;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use sha2::{Digest as _, Sha256};
+use serde::Serialize;
 use thiserror::Error;
 use url::Url;
 
@@ -165,7 +165,7 @@ impl Document {
 }
 
 /// An operation that could not be compiled.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Skipped {
     /// `METHOD /path`.
     pub operation: String,
@@ -176,7 +176,7 @@ pub struct Skipped {
 }
 
 /// Something that was not understood and left out.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
     /// JSON Pointer to the place, after the file's name if it is not in the main document.
     pub pointer: String,
@@ -202,7 +202,5 @@ pub fn read(bytes: &[u8], origin: &Origin, load: &dyn Load) -> Result<Document, 
     document::read(bytes, origin, load)
 }
 
-/// The SHA-256 of `bytes` in lower-case hex digits.
-fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
+#[cfg(test)]
+mod tests;

@@ -2,11 +2,16 @@
 
 use super::document::{Reader, Version};
 use super::prose;
+use super::schema::weight;
 use super::walk::Found;
 use crate::function::{Effect, Function, HttpTarget, Target};
 
 /// Tags that are kept of one operation.
 const MAX_TAGS: usize = 20;
+/// Bytes of a path.
+const MAX_PATH: usize = 8_000;
+/// An operation counts as so many nodes at most before its schemas, most of which are examples.
+const MAX_WEIGHT: usize = 2_000;
 
 impl<'a> Reader<'a> {
     /// The function of an operation, without its names.
@@ -28,17 +33,28 @@ impl<'a> Reader<'a> {
         if found.method.eq_ignore_ascii_case("CONNECT") {
             return Err("a method that makes a tunnel cannot be called".to_owned());
         }
+        if found.path.len() > MAX_PATH {
+            return Err(format!("its path is longer than {MAX_PATH} bytes"));
+        }
+        // Paths can share operations, which are then compiled for each of them.
+        let shared = found.item.get("parameters").map_or(0, |list| weight(list.value, MAX_WEIGHT));
+        if !self.spend(weight(node.value, MAX_WEIGHT) + shared) {
+            return Err("the document becomes too large".to_owned());
+        }
         let security = self.security(node);
         let declared = self.declared_parameters(found)?;
         let body = match self.version {
-            Version::Swagger2 => self.swagger_body(node, &declared)?,
+            Version::Swagger2 => self.swagger_body(node, &declared),
             _ => self.request_body(node)?,
         };
-        let parameters = self.parameters(found, declared, &security, body.is_some());
+        let parameters = self.parameters(found, &declared, &security, body.is_some());
         let (result, accepts, errors) = self.responses(found);
         let description = node.text("description").unwrap_or_default();
         let (item_summary, item_description) = (found.item.text("summary"), found.item.text("description"));
-        let summary = node.text("summary").filter(|text| !text.trim().is_empty()).map(|text| prose::line(text, 120));
+        let summary = node
+            .text("summary")
+            .filter(|text| !text.trim().is_empty())
+            .map(|text| prose::line(text, 120));
         Ok(Function {
             server: String::new(),
             operation: String::new(),
@@ -47,10 +63,29 @@ impl<'a> Reader<'a> {
             typescript: String::new(),
             effect: effect(&found.method),
             summary: summary
-                .or_else(|| [description, item_summary.unwrap_or_default()].into_iter().map(|text| prose::first_sentence(text, 120)).find(|text| !text.is_empty()))
+                .or_else(|| {
+                    [description, item_summary.unwrap_or_default()]
+                        .into_iter()
+                        .map(|text| prose::first_sentence(text, 120))
+                        .find(|text| !text.is_empty())
+                })
                 .unwrap_or_default(),
-            description: prose::paragraphs(if description.trim().is_empty() { item_description.unwrap_or_default() } else { description }, 1000),
-            tags: node.get("tags").iter().flat_map(|tags| tags.items().collect::<Vec<_>>()).filter_map(|tag| tag.value.as_str()).take(MAX_TAGS).map(|tag| prose::line(tag, 80)).collect(),
+            description: prose::paragraphs(
+                if description.trim().is_empty() {
+                    item_description.unwrap_or_default()
+                } else {
+                    description
+                },
+                1000,
+            ),
+            tags: node
+                .get("tags")
+                .iter()
+                .flat_map(|tags| tags.items().collect::<Vec<_>>())
+                .filter_map(|tag| tag.value.as_str())
+                .take(MAX_TAGS)
+                .map(|tag| prose::line(tag, 80))
+                .collect(),
             is_deprecated: node.flag("deprecated") == Some(true),
             parameters,
             body,
@@ -79,7 +114,11 @@ fn effect(method: &str) -> Effect {
 /// The key of the Paths Object without its fragment, which only tells operations apart; with a slash in front.
 fn path_on_the_wire(key: &str) -> String {
     let path = key.split_once('#').map_or(key, |(path, _)| path);
-    if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }
+    if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("/{path}")
+    }
 }
 
 /// RFC 9110, 5.6.2.

@@ -12,12 +12,27 @@ use crate::function::{Location, Parameter, ParameterEncoding, Style};
 use crate::names::{self, ParameterKey};
 
 /// Parameters of one operation; the largest known one has about 300.
-const MAX_PARAMETERS: usize = 2_000;
+const MAX_PARAMETERS: usize = 1_000;
+
+/// A parameter counts as so many nodes besides its schema.
+const PARAMETER_NODES: usize = 8;
 
 /// Header fields that belong to the connection or to the broker. The first three by OpenAPI 3.1, Parameter Object, `name`.
 const IGNORED_HEADERS: &[&str] = &[
-    "accept", "content-type", "authorization", "connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization",
-    "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+    "accept",
+    "content-type",
+    "authorization",
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
 ];
 
 /// A Parameter Object as found, for the operation or for its path.
@@ -62,7 +77,10 @@ impl<'a> Reader<'a> {
             if node.value.is_null() {
                 continue;
             }
-            let followed = self.references.follow(node.clone()).map_err(|reason| format!("a parameter cannot be known: {reason}"))?;
+            let followed = self
+                .references
+                .follow(node.clone())
+                .map_err(|reason| format!("a parameter cannot be known: {reason}"))?;
             let (Some(name), Some(place)) = (followed.node.text("name"), followed.node.text("in")) else {
                 self.problem(&followed.node, "a parameter without `name` or `in` is left out");
                 continue;
@@ -83,7 +101,7 @@ impl<'a> Reader<'a> {
     pub(super) fn parameters(
         &mut self,
         found: &Found<'a>,
-        declared: Vec<Declared<'a>>,
+        declared: &[Declared<'a>],
         security: &[Vec<String>],
         has_body: bool,
     ) -> Vec<Parameter> {
@@ -93,11 +111,14 @@ impl<'a> Reader<'a> {
             let is_declared = |it: &Declared<'a>| it.name == *variable && it.place.eq_ignore_ascii_case("path");
             if !declared.iter().any(is_declared) {
                 let name = prose::quote(variable);
-                self.problem(&found.node, &format!("the path's `{name}` is no declared parameter; it is taken for a text"));
+                self.problem(
+                    &found.node,
+                    &format!("the path's `{name}` is no declared parameter; it is taken for a text"),
+                );
                 parameters.push(undeclared(variable));
             }
         }
-        for declared in &declared {
+        for declared in declared {
             let Some(location) = self.location(declared) else { continue };
             if location == Location::Path && !variables.contains(&declared.name) {
                 let name = prose::quote(declared.name);
@@ -122,13 +143,19 @@ impl<'a> Reader<'a> {
             "header" if IGNORED_HEADERS.iter().any(|ignored| name.eq_ignore_ascii_case(ignored)) => None,
             "header" if is_token(name) => Some(Location::Header),
             "header" => {
-                self.problem(node, &format!("`{}` is no name of a header field; the parameter is left out", prose::quote(name)));
+                self.problem(
+                    node,
+                    &format!("`{}` is no name of a header field; the parameter is left out", prose::quote(name)),
+                );
                 None
             }
             "body" | "formdata" if self.version == Version::Swagger2 => None,
             other => {
                 let (name, other) = (prose::quote(name), prose::quote(other));
-                self.problem(node, &format!("the place `{other}` of the parameter `{name}` is unknown; it is left out"));
+                self.problem(
+                    node,
+                    &format!("the place `{other}` of the parameter `{name}` is unknown; it is left out"),
+                );
                 None
             }
         }
@@ -136,6 +163,7 @@ impl<'a> Reader<'a> {
 
     fn parameter(&mut self, declared: &Declared<'a>, location: Location) -> Parameter {
         let node = declared.node();
+        self.spend(PARAMETER_NODES);
         let is_old = node.get("schema").is_none() && node.get("content").is_none() && node.get("type").is_some();
         let (schema, encoding) = if self.version == Version::Swagger2 || is_old {
             self.swagger_parameter(node, location)
@@ -162,18 +190,38 @@ impl<'a> Reader<'a> {
         let node = declared.node();
         let is_shared = declared.followed.is_shared;
         if let Some((media_type, content)) = node.get_object("content").and_then(|content| first(&content)) {
-            let media_type = if media_type::is_valid(media_type) { media_type } else { "application/json" };
-            let schema = content.get("schema").map_or_else(|| json!({}), |schema| self.shared_schema(schema, is_shared));
-            return (schema, ParameterEncoding::Content { media_type: media_type::concrete(media_type, false) });
+            let media_type = if media_type::is_valid(media_type) {
+                media_type
+            } else {
+                "application/json"
+            };
+            let schema = content
+                .get("schema")
+                .map_or_else(|| json!({}), |schema| self.shared_schema(schema, is_shared));
+            return (
+                schema,
+                ParameterEncoding::Content {
+                    media_type: media_type::concrete(media_type, false),
+                },
+            );
         }
-        let schema = node.get("schema").map_or_else(|| json!({}), |schema| self.shared_schema(schema, is_shared));
+        let schema = node
+            .get("schema")
+            .map_or_else(|| json!({}), |schema| self.shared_schema(schema, is_shared));
         let style = self.style(node, location);
         // OpenAPI 3.1, Parameter Object, `explode`: true for `form`, else false.
         let explode = node.flag("explode").unwrap_or(style == Style::Form);
         // From 3.2 on also where it is no query. A cookie of style `cookie` is sent as it is.
         let is_raw_cookie = location == Location::Cookie && node.text("style") == Some("cookie");
         let allow_reserved = node.flag("allowReserved") == Some(true) || is_raw_cookie;
-        (schema, ParameterEncoding::Style { style, explode, allow_reserved })
+        (
+            schema,
+            ParameterEncoding::Style {
+                style,
+                explode,
+                allow_reserved,
+            },
+        )
     }
 
     /// The declared style, if it is one for this place, else the default. (OpenAPI 3.1, Style Values.)
@@ -195,7 +243,10 @@ impl<'a> Reader<'a> {
         };
         if style.is_none() {
             let declared = prose::quote(declared);
-            self.problem(node, &format!("the style `{declared}` is not one for this place; the default is taken"));
+            self.problem(
+                node,
+                &format!("the style `{declared}` is not one for this place; the default is taken"),
+            );
         }
         style.unwrap_or(default)
     }
@@ -232,7 +283,11 @@ fn undeclared(name: &str) -> Parameter {
         is_deprecated: false,
         description: String::new(),
         schema: json!({"type": "string"}),
-        encoding: ParameterEncoding::Style { style: Style::Simple, explode: false, allow_reserved: false },
+        encoding: ParameterEncoding::Style {
+            style: Style::Simple,
+            explode: false,
+            allow_reserved: false,
+        },
     }
 }
 
@@ -248,20 +303,28 @@ const fn place(location: Location) -> (u8, &'static str) {
 
 /// Gives each parameter its key and its identifiers.
 fn name_all(parameters: &mut [Parameter], has_body: bool) {
-    let places: Vec<(String, u8)> =
-        parameters.iter().map(|parameter| (parameter.original.clone(), place(parameter.location).0)).collect();
+    let places: Vec<(String, u8)> = parameters
+        .iter()
+        .map(|parameter| (parameter.original.clone(), place(parameter.location).0))
+        .collect();
     let keys: Vec<ParameterKey<'_>> = parameters
         .iter()
         .map(|parameter| {
             let (rank, location) = place(parameter.location);
-            ParameterKey { original: &parameter.original, location, rank }
+            ParameterKey {
+                original: &parameter.original,
+                location,
+                rank,
+            }
         })
         .collect();
     let names = names::parameters(&keys, has_body);
     let mut taken = std::collections::BTreeSet::new();
     for (parameter, name) in parameters.iter_mut().zip(names) {
         let (rank, location) = place(parameter.location);
-        let is_first = !places.iter().any(|(original, other)| *original == parameter.original && *other < rank);
+        let is_first = !places
+            .iter()
+            .any(|(original, other)| *original == parameter.original && *other < rank);
         let is_body = has_body && parameter.original == "body";
         let mut key = parameter.original.clone();
         if !is_first || is_body {

@@ -19,7 +19,10 @@ const TOO_MANY_NODES: &str = "its aliases and anchors expand to too large a docu
 /// The value of a document, and the keys that occur twice in it (the last one counts).
 pub(super) fn parse(bytes: &[u8]) -> Result<(Value, Vec<Problem>), CompileError> {
     if bytes.len() > MAX_BYTES {
-        return Err(CompileError::TooLarge { bytes: bytes.len(), limit: MAX_BYTES });
+        return Err(CompileError::TooLarge {
+            bytes: bytes.len(),
+            limit: MAX_BYTES,
+        });
     }
     let text = decode(bytes)?;
     if text.trim_start().is_empty() {
@@ -64,7 +67,9 @@ fn json(text: &str) -> Result<(Value, Vec<Problem>), CompileError> {
             let place = format!(" at line {} column {}", error.line(), error.column());
             let message = message.strip_suffix(&place).unwrap_or(&message).to_owned();
             if message.starts_with("recursion limit") {
-                return Err(CompileError::Limit { message: format!("it is nested deeper than {MAX_DEPTH} levels (line {})", error.line()) });
+                return Err(CompileError::Limit {
+                    message: format!("it is nested deeper than {MAX_DEPTH} levels (line {})", error.line()),
+                });
             }
             Err(state.error("JSON", message, error.line(), error.column()))
         }
@@ -84,7 +89,8 @@ fn yaml(text: &str) -> Result<(Value, Vec<Problem>), CompileError> {
             let location = error.location();
             let (line, column) = location.map_or((1, 1), |location| (location.line(), location.column()));
             let message = error.without_snippet().to_string();
-            let message = message.lines().next().unwrap_or_default().to_owned();
+            let message = message.lines().next().unwrap_or_default();
+            let message = message.split(" at line ").next().unwrap_or(message).to_owned();
             if matches!(error.without_snippet(), serde_saphyr::Error::Eof { .. }) {
                 return Err(CompileError::Empty);
             }
@@ -94,7 +100,7 @@ fn yaml(text: &str) -> Result<(Value, Vec<Problem>), CompileError> {
     }
 }
 
-/// YAML 1.2 core, as serde_yaml read it; budgets follow the size of the text, so that aliases cannot multiply it.
+/// YAML 1.2 core, as most parsers read it; budgets follow the size of the text, so that aliases cannot multiply it.
 fn yaml_options(bytes: usize) -> serde_saphyr::Options {
     let nodes = max_nodes(bytes);
     serde_saphyr::options! {
@@ -103,7 +109,7 @@ fn yaml_options(bytes: usize) -> serde_saphyr::Options {
             max_events: nodes.saturating_mul(3),
             max_nodes: nodes,
             max_depth: MAX_DEPTH,
-            max_documents: 1,
+            max_documents: 16,
             max_aliases: nodes,
             max_anchors: nodes,
             max_merge_keys: nodes,
@@ -187,7 +193,10 @@ impl State {
         if repeated.len() < MAX_REPEATED_KEYS {
             let pointer = self.path.borrow().iter().map(Token::to_string).collect();
             let key = super::prose::quote(key);
-            repeated.push(Problem { pointer, message: format!("duplicate key `{key}`: the last one counts") });
+            repeated.push(Problem {
+                pointer,
+                message: format!("duplicate key `{key}`: the last one counts"),
+            });
         }
     }
 
@@ -202,12 +211,24 @@ impl State {
         }
         let lower = message.to_lowercase();
         if lower.contains("depth") || lower.contains("nesting") || lower.contains("recursion") {
-            return CompileError::Limit { message: format!("it is nested deeper than {MAX_DEPTH} levels (line {line})") };
+            return CompileError::Limit {
+                message: format!("it is nested deeper than {MAX_DEPTH} levels (line {line})"),
+            };
         }
-        if ["budget", "alias replay", "expansion", "limit exceeded"].iter().any(|word| lower.contains(word)) {
-            return CompileError::Limit { message: format!("{TOO_MANY_NODES} (line {line})") };
+        if ["budget", "alias replay", "expansion", "limit exceeded"]
+            .iter()
+            .any(|word| lower.contains(word))
+        {
+            return CompileError::Limit {
+                message: format!("{TOO_MANY_NODES} (line {line})"),
+            };
         }
-        CompileError::Syntax { format, message, line, column }
+        CompileError::Syntax {
+            format,
+            message,
+            line,
+            column,
+        }
     }
 }
 
@@ -224,11 +245,18 @@ impl Nested<'_> {
             self.state.limit.set(Some("it is nested too deep"));
             return Err(E::custom("nested too deep"));
         }
-        Ok(Self { depth: self.depth + 1, ..self })
+        Ok(Self {
+            depth: self.depth + 1,
+            ..self
+        })
     }
 
     fn count<E: serde::de::Error>(self, text: usize) -> Result<(), E> {
-        if self.state.count(text) { Ok(()) } else { Err(E::custom(TOO_MANY_NODES)) }
+        if self.state.count(text) {
+            Ok(())
+        } else {
+            Err(E::custom(TOO_MANY_NODES))
+        }
     }
 }
 
@@ -260,11 +288,13 @@ impl<'de> Visitor<'de> for Nested<'_> {
     }
 
     fn visit_i128<E: serde::de::Error>(self, value: i128) -> Result<Value, E> {
-        self.visit_str(&value.to_string()).map(|text| text.as_str().and_then(|text| text.parse().ok()).map_or(text, float))
+        self.visit_str(&value.to_string())
+            .map(|text| text.as_str().and_then(|text| text.parse().ok()).map_or(text, float))
     }
 
     fn visit_u128<E: serde::de::Error>(self, value: u128) -> Result<Value, E> {
-        self.visit_str(&value.to_string()).map(|text| text.as_str().and_then(|text| text.parse().ok()).map_or(text, float))
+        self.visit_str(&value.to_string())
+            .map(|text| text.as_str().and_then(|text| text.parse().ok()).map_or(text, float))
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
@@ -319,7 +349,9 @@ impl<'de> Visitor<'de> for Nested<'_> {
             self.count::<A::Error>(key.len()).map_err(A::Error::custom)?;
             self.state.path.borrow_mut().push(Token::Key(key));
             let value = entries.next_value_seed(inner)?;
-            let Some(Token::Key(key)) = self.state.path.borrow_mut().pop() else { break };
+            let Some(Token::Key(key)) = self.state.path.borrow_mut().pop() else {
+                break;
+            };
             if map.contains_key(&key) {
                 self.state.note_repeated(&key);
             }

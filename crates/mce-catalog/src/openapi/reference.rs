@@ -25,7 +25,11 @@ pub(super) struct Node<'a> {
 impl<'a> Node<'a> {
     /// The top of a file.
     pub(super) fn top(file: &'a File) -> Self {
-        Self { file, pointer: String::new(), value: &file.value }
+        Self {
+            file,
+            pointer: String::new(),
+            value: &file.value,
+        }
     }
 
     /// The place for messages.
@@ -58,7 +62,10 @@ impl<'a> Node<'a> {
 
     /// Members of an object, in order.
     pub(super) fn members(&self) -> impl Iterator<Item = (&'a str, Self)> + '_ {
-        self.object().into_iter().flatten().map(|(key, value)| (key.as_str(), self.at(key, value)))
+        self.object()
+            .into_iter()
+            .flatten()
+            .map(|(key, value)| (key.as_str(), self.at(key, value)))
     }
 
     /// Items of an array, in order.
@@ -67,8 +74,21 @@ impl<'a> Node<'a> {
         items.enumerate().map(|(index, value)| self.at(&index.to_string(), value))
     }
 
+    /// What one step of a JSON Pointer leads to.
+    pub(super) fn step(&self, key: &str) -> Option<Self> {
+        match self.value {
+            Value::Object(members) => members.get(key).map(|value| self.at(key, value)),
+            Value::Array(items) => items.get(key.parse::<usize>().ok()?).map(|value| self.at(key, value)),
+            _ => None,
+        }
+    }
+
     fn at(&self, key: &str, value: &'a Value) -> Self {
-        Self { file: self.file, pointer: format!("{}/{}", self.pointer, escape(key)), value }
+        Self {
+            file: self.file,
+            pointer: format!("{}/{}", self.pointer, escape(key)),
+            value,
+        }
     }
 }
 
@@ -84,7 +104,11 @@ pub(super) fn flag(value: &Value) -> Option<bool> {
 
 /// A place for messages: the pointer, after the file's name if it is not the main document.
 pub(super) fn place(file: &File, pointer: &str) -> String {
-    if file.name.is_empty() { pointer.to_owned() } else { format!("{}#{pointer}", file.name) }
+    if file.name.is_empty() {
+        pointer.to_owned()
+    } else {
+        format!("{}#{pointer}", file.name)
+    }
 }
 
 /// A key as a step of a JSON Pointer. (RFC 6901, 3.)
@@ -120,7 +144,10 @@ pub(super) struct References<'a> {
 
 impl<'a> References<'a> {
     pub(super) fn new(files: Files<'a>) -> Self {
-        Self { files, anchors: std::cell::RefCell::default() }
+        Self {
+            files,
+            anchors: std::cell::RefCell::default(),
+        }
     }
 
     /// The node itself, or what its `$ref` leads to in the end.
@@ -129,16 +156,26 @@ impl<'a> References<'a> {
     ///
     /// The reason, which quotes the reference.
     pub(super) fn follow(&self, node: Node<'a>) -> Result<Followed<'a>, String> {
-        let mut followed = Followed { node, description: None, summary: None, is_shared: false };
+        let mut followed = Followed {
+            node,
+            description: None,
+            summary: None,
+            is_shared: false,
+        };
         let first = followed.node.text("$ref");
         for _ in 0..MAX_HOPS {
-            let Some(reference) = followed.node.text("$ref") else { return Ok(followed) };
+            let Some(reference) = followed.node.text("$ref") else {
+                return Ok(followed);
+            };
             followed.description = followed.description.or_else(|| followed.node.text("description"));
             followed.summary = followed.summary.or_else(|| followed.node.text("summary"));
             followed.is_shared = true;
-            followed.node = self.resolve(&followed.node, reference, 0)?;
+            followed.node = self.resolve_once(&followed.node, reference)?;
         }
-        Err(format!("the reference `{}` leads back to itself", prose::quote(first.unwrap_or_default())))
+        Err(format!(
+            "the reference `{}` leads back to itself",
+            prose::quote(first.unwrap_or_default())
+        ))
     }
 
     /// Where one reference leads.
@@ -147,10 +184,11 @@ impl<'a> References<'a> {
     ///
     /// The reason, which quotes the reference.
     pub(super) fn resolve_once(&self, from: &Node<'a>, reference: &str) -> Result<Node<'a>, String> {
-        self.resolve(from, reference, 0)
+        self.resolve(from, reference, &mut MAX_HOPS.clone())
     }
 
-    fn resolve(&self, from: &Node<'a>, reference: &str, hops: usize) -> Result<Node<'a>, String> {
+    /// `hops` counts down over all references together that one leads through; they could multiply otherwise.
+    fn resolve(&self, from: &Node<'a>, reference: &str, hops: &mut usize) -> Result<Node<'a>, String> {
         let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         // An absolute URL may be the `$id` of a schema in this very file.
         if let Some(named) = address.contains(':').then(|| self.anchor(from.file, address)).flatten() {
@@ -161,7 +199,7 @@ impl<'a> References<'a> {
     }
 
     /// What a fragment means below `top`.
-    fn fragment(&self, top: Node<'a>, fragment: &str, reference: &str, hops: usize) -> Result<Node<'a>, String> {
+    fn fragment(&self, top: Node<'a>, fragment: &str, reference: &str, hops: &mut usize) -> Result<Node<'a>, String> {
         let dangling = || format!("the reference `{}` leads to nothing", prose::quote(reference));
         let fragment = percent_decode_str(fragment).decode_utf8().map_err(|_| dangling())?;
         if fragment.is_empty() {
@@ -173,24 +211,16 @@ impl<'a> References<'a> {
         let mut node = top;
         for step in steps.split('/') {
             let key = unescape(step);
-            if let Some(next) = self.step(&node, &key) {
+            if let Some(next) = node.step(&key) {
                 node = next;
                 continue;
             }
             // The pointer goes through another reference.
-            let Some(inner) = node.text("$ref").filter(|_| hops < MAX_HOPS) else { return Err(dangling()) };
-            let through = self.resolve(&node, inner, hops + 1)?;
-            node = self.step(&through, &key).ok_or_else(dangling)?;
+            *hops = hops.checked_sub(1).ok_or_else(dangling)?;
+            let inner = node.text("$ref").ok_or_else(dangling)?;
+            node = self.resolve(&node, inner, hops)?.step(&key).ok_or_else(dangling)?;
         }
         Ok(node)
-    }
-
-    fn step(&self, node: &Node<'a>, key: &str) -> Option<Node<'a>> {
-        match node.value {
-            Value::Object(members) => members.get(key).map(|value| node.at(key, value)),
-            Value::Array(items) => items.get(key.parse::<usize>().ok()?).map(|value| node.at(key, value)),
-            _ => None,
-        }
     }
 
     /// The place in `file` that has a name of its own, or that has `name` as its `$id`.
@@ -217,9 +247,13 @@ fn collect_anchors<'a>(node: &Node<'a>, found: &mut BTreeMap<&'a str, Node<'a>>)
         Value::Object(members) => members.iter().filter(|(_, value)| has_inner(value)).for_each(|(key, value)| {
             collect_anchors(&node.at(key, value), found);
         }),
-        Value::Array(items) => items.iter().enumerate().filter(|(_, value)| has_inner(value)).for_each(|(index, value)| {
-            collect_anchors(&node.at(&index.to_string(), value), found);
-        }),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .filter(|(_, value)| has_inner(value))
+            .for_each(|(index, value)| {
+                collect_anchors(&node.at(&index.to_string(), value), found);
+            }),
         _ => {}
     }
 }

@@ -38,9 +38,14 @@ impl<'a> Reader<'a> {
         let answers = self.answers(&found.node);
         let has_success = answers.iter().any(Answer::is_success);
         // Without a success of its own, `default` is the answer of one. (OpenAPI 3.1, Responses Object.)
-        let (good, bad): (Vec<_>, Vec<_>) =
-            answers.into_iter().partition(|answer| answer.is_success() || (!has_success && answer.status == "default"));
-        let result = if found.method == "HEAD" { Some(json!({"type": "null"})) } else { self.result(&good, &found.node) };
+        let (good, bad): (Vec<_>, Vec<_>) = answers
+            .into_iter()
+            .partition(|answer| answer.is_success() || (!has_success && answer.status == "default"));
+        let result = if found.method == "HEAD" {
+            Some(json!({"type": "null"}))
+        } else {
+            self.result(&good, &found.node)
+        };
         let accepts = self.accepts(&good, &bad, &found.node);
         let errors = bad.iter().take(MAX_ERRORS).map(|answer| {
             let description = answer.followed.description.or_else(|| answer.followed.node.text("description"));
@@ -51,7 +56,11 @@ impl<'a> Reader<'a> {
 
     fn answers(&mut self, operation: &Node<'a>) -> Vec<Answer<'a>> {
         let mut answers = Vec::new();
-        for (status, node) in operation.get("responses").iter().flat_map(|responses| responses.members().collect::<Vec<_>>()) {
+        for (status, node) in operation
+            .get("responses")
+            .iter()
+            .flat_map(|responses| responses.members().collect::<Vec<_>>())
+        {
             let status = status.trim().to_ascii_uppercase();
             if status.starts_with("X-") || node.value.is_null() {
                 continue;
@@ -62,7 +71,10 @@ impl<'a> Reader<'a> {
                 continue;
             }
             match self.references.follow(node.clone()) {
-                Ok(followed) => answers.push(Answer { status: status.replace("DEFAULT", "default"), followed }),
+                Ok(followed) => answers.push(Answer {
+                    status: status.replace("DEFAULT", "default"),
+                    followed,
+                }),
                 Err(reason) => self.problem(&node, &format!("{reason}; what this answer holds is not known")),
             }
         }
@@ -103,8 +115,15 @@ impl<'a> Reader<'a> {
                 _ => Some(self.shared_schema(schema, is_shared)),
             };
         }
-        let contents: Vec<(&str, Node<'a>)> = node.get("content").iter().flat_map(|content| content.members().collect::<Vec<_>>()).collect();
-        let json = contents.iter().find(|(kind, _)| media_type::is_json(kind)).or_else(|| contents.iter().find(|(kind, _)| kind.contains('*')));
+        let contents: Vec<(&str, Node<'a>)> = node
+            .get("content")
+            .iter()
+            .flat_map(|content| content.members().collect::<Vec<_>>())
+            .collect();
+        let json = contents
+            .iter()
+            .find(|(kind, _)| media_type::is_json(kind))
+            .or_else(|| contents.iter().find(|(kind, _)| kind.contains('*')));
         let (kind, content) = json.or_else(|| contents.first())?;
         let schema = content.get("schema");
         if json.is_some() {

@@ -10,6 +10,8 @@ use crate::function::{Location, SecurityScheme};
 
 /// Alternatives that are kept of one operation.
 const MAX_ALTERNATIVES: usize = 50;
+/// Schemes of one alternative.
+const MAX_TOGETHER: usize = 20;
 
 impl<'a> Reader<'a> {
     /// The schemes of the document, by key.
@@ -33,13 +35,22 @@ impl<'a> Reader<'a> {
     /// The alternatives of an operation: its own, else the document's.
     pub(super) fn security(&mut self, operation: &Node<'a>) -> Vec<Vec<String>> {
         let top = Node::top(self.main);
-        let Some(security) = operation.get("security").filter(|it| it.value.is_array()).or_else(|| top.get("security")) else {
+        let Some(security) = operation
+            .get("security")
+            .filter(|it| it.value.is_array())
+            .or_else(|| top.get("security"))
+        else {
             return Vec::new();
         };
         let mut alternatives: Vec<Vec<String>> = Vec::new();
         for requirement in security.items().take(MAX_ALTERNATIVES) {
-            let names: Vec<String> = requirement.members().map(|(name, _)| name.to_owned()).collect();
-            for name in names.iter().filter(|name| !self.security_schemes.contains_key(*name)).cloned().collect::<Vec<_>>() {
+            let names: Vec<String> = requirement.members().map(|(name, _)| name.to_owned()).take(MAX_TOGETHER).collect();
+            for name in names
+                .iter()
+                .filter(|name| !self.security_schemes.contains_key(*name))
+                .cloned()
+                .collect::<Vec<_>>()
+            {
                 let name = prose::quote(&name);
                 self.problem(&requirement, &format!("the security scheme `{name}` is not defined"));
             }
@@ -83,5 +94,8 @@ fn api_key(node: &Node<'_>) -> Option<SecurityScheme> {
         "cookie" if is_token(name) => Location::Cookie,
         _ => return None,
     };
-    Some(SecurityScheme::ApiKey { location, name: name.to_owned() })
+    Some(SecurityScheme::ApiKey {
+        location,
+        name: name.to_owned(),
+    })
 }

@@ -16,7 +16,9 @@ impl<'a> Reader<'a> {
         if self.version == Version::Swagger2 {
             return self.swagger_base_url(&top, &found.node);
         }
-        let server = [&found.node, &found.item, &top].into_iter().find_map(|holder| holder.get("servers")?.items().next());
+        let server = [&found.node, &found.item, &top]
+            .into_iter()
+            .find_map(|holder| holder.get("servers")?.items().next());
         let Some(server) = server else {
             // Without servers the standard means `/`, relative to the document.
             return self.absolute("/", &top);
@@ -34,11 +36,15 @@ impl<'a> Reader<'a> {
             let (name, after) = from.split_once('}').unwrap_or((from, ""));
             let default = variables.as_ref().and_then(|variables| variables.get(name)).and_then(|variable| {
                 let value = variable.get("default").or_else(|| variable.get("enum")?.items().next())?.value;
-                value.as_str().map(str::to_owned).or_else(|| value.is_number().then(|| value.to_string()))
+                value
+                    .as_str()
+                    .map(str::to_owned)
+                    .or_else(|| value.is_number().then(|| value.to_string()))
             });
             let Some(default) = default else {
                 let name = prose::quote(name);
-                self.problem(server, &format!("the server's variable `{name}` has no default; `base_url` must be configured"));
+                self.without_server
+                    .push((server.place(), format!("the server's variable `{name}` has no default")));
                 return None;
             };
             url.push_str(literal);
@@ -56,13 +62,12 @@ impl<'a> Reader<'a> {
             Origin::File(_) if url.starts_with("//") => Url::parse(&format!("https:{url}")).ok(),
             Origin::File(_) => Url::parse(url).ok(),
         };
-        match absolute.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
-            Some(url) => Some(plain(url)),
-            None => {
-                self.problem(node, "the document names no server that can be reached; `base_url` must be configured");
-                None
-            }
+        let absolute = absolute.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        if absolute.is_none() {
+            self.without_server
+                .push((node.place(), "this is no server that can be reached".to_owned()));
         }
+        absolute.map(plain)
     }
 
     /// `schemes`, `host` and `basePath`; what is missing comes from where the document was read.
@@ -73,8 +78,10 @@ impl<'a> Reader<'a> {
         };
         let own = |holder: &Node<'a>| holder.get("schemes").filter(|schemes| schemes.items().next().is_some());
         let schemes = own(operation).or_else(|| own(top));
-        let schemes: Vec<&str> =
-            schemes.iter().flat_map(|list| list.items().filter_map(|scheme| scheme.value.as_str()).collect::<Vec<_>>()).collect();
+        let schemes: Vec<&str> = schemes
+            .iter()
+            .flat_map(|list| list.items().filter_map(|scheme| scheme.value.as_str()).collect::<Vec<_>>())
+            .collect();
         let usable = |wanted: &str| schemes.iter().any(|scheme| scheme.eq_ignore_ascii_case(wanted));
         let scheme = match () {
             () if usable("https") => "https",
@@ -82,7 +89,11 @@ impl<'a> Reader<'a> {
             () => origin.map_or("https", Url::scheme),
         };
         let base_path = top.text("basePath").unwrap_or_default().trim();
-        let slash = if base_path.is_empty() || base_path.starts_with('/') { "" } else { "/" };
+        let slash = if base_path.is_empty() || base_path.starts_with('/') {
+            ""
+        } else {
+            "/"
+        };
         let host = top.text("host").map(str::trim).filter(|host| !host.is_empty());
         let Some(host) = host else {
             let url = origin.map_or_else(String::new, |origin| format!("{scheme}://{}", origin.authority()));

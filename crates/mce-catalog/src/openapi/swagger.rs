@@ -23,34 +23,48 @@ impl<'a> Reader<'a> {
             None => Value::Object(self.own_schema(node)),
         };
         let (style, explode) = collection_format(node, location);
-        (schema, ParameterEncoding::Style { style, explode, allow_reserved: false })
+        (
+            schema,
+            ParameterEncoding::Style {
+                style,
+                explode,
+                allow_reserved: false,
+            },
+        )
     }
 
     /// The body of an operation: its `in: body` parameter, or all `in: formData` parameters as one object.
-    ///
-    /// # Errors
-    ///
-    /// If the body's schema is not there.
-    pub(super) fn swagger_body(&mut self, operation: &Node<'a>, declared: &[Declared<'a>]) -> Result<Option<Body>, String> {
-        let of_place = |place: &str| declared.iter().filter(|it| it.place.eq_ignore_ascii_case(place)).collect::<Vec<_>>();
+    pub(super) fn swagger_body(&mut self, operation: &Node<'a>, declared: &[Declared<'a>]) -> Option<Body> {
+        let of_place = |place: &str| {
+            declared
+                .iter()
+                .filter(|it| it.place.eq_ignore_ascii_case(place))
+                .collect::<Vec<_>>()
+        };
         let (bodies, fields) = (of_place("body"), of_place("formData"));
         let consumes = self.media_types(operation, "consumes");
         let Some(body) = bodies.first() else {
-            return Ok((!fields.is_empty()).then(|| self.form(&fields, &consumes)));
+            return (!fields.is_empty()).then(|| self.form(&fields, &consumes));
         };
         if bodies.len() > 1 || !fields.is_empty() {
-            self.problem(operation, "the operation has more than one body; the first `in: body` parameter is taken");
+            self.problem(
+                operation,
+                "the operation has more than one body; the first `in: body` parameter is taken",
+            );
         }
         let node = body.node();
         let schema = node.get("schema").or_else(|| node.get("type").map(|_| node.clone()));
         let consumes = if consumes.is_empty() { vec!["application/json"] } else { consumes };
         let is_shared = body.followed.is_shared;
-        let variants = consumes.into_iter().map(|kind| self.body_variant(kind, schema.clone(), is_shared, BTreeMap::new())).collect();
-        Ok(Some(Body {
+        let variants = consumes
+            .into_iter()
+            .map(|kind| self.body_variant(kind, schema.clone(), is_shared, BTreeMap::new()))
+            .collect();
+        Some(Body {
             is_required: node.flag("required") == Some(true),
             description: body.description(),
             variants: preferred_first(variants),
-        }))
+        })
     }
 
     fn form(&mut self, fields: &[&Declared<'a>], consumes: &[&str]) -> Body {
@@ -71,7 +85,14 @@ impl<'a> Reader<'a> {
             }
             if node.text("type") == Some("array") {
                 let (style, explode) = collection_format(node, Location::Query);
-                encoding.insert(field.name.to_owned(), PropertyEncoding { style: Some(style), explode: Some(explode), ..Default::default() });
+                encoding.insert(
+                    field.name.to_owned(),
+                    PropertyEncoding {
+                        style: Some(style),
+                        explode: Some(explode),
+                        ..Default::default()
+                    },
+                );
             }
             properties.insert(field.name.to_owned(), Value::Object(schema));
         }
@@ -95,7 +116,11 @@ impl<'a> Reader<'a> {
             ranked
         });
         let variants = variants.collect();
-        Body { is_required, description: String::new(), variants: preferred_first(variants) }
+        Body {
+            is_required,
+            description: String::new(),
+            variants: preferred_first(variants),
+        }
     }
 
     /// The Parameter Object itself as a schema; it has the keywords of one.
@@ -113,7 +138,9 @@ impl<'a> Reader<'a> {
     /// `consumes` or `produces`: the operation's, which may be empty to clear the document's.
     pub(super) fn media_types(&mut self, operation: &Node<'a>, key: &str) -> Vec<&'a str> {
         let top = Node::top(self.main);
-        let Some(list) = operation.get(key).filter(|list| list.value.is_array()).or_else(|| top.get(key)) else { return Vec::new() };
+        let Some(list) = operation.get(key).filter(|list| list.value.is_array()).or_else(|| top.get(key)) else {
+            return Vec::new();
+        };
         let mut kinds = Vec::new();
         for item in list.items() {
             match item.value.as_str().map(str::trim) {

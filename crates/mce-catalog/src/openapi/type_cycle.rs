@@ -22,21 +22,37 @@ enum Hold {
 /// What each type holds in place.
 type Edges = BTreeMap<String, Vec<(String, Hold)>>;
 
+/// Steps of the search over all types together. Beyond it, which only a document made for it reaches, all that is left is
+/// cut at once.
+const MAX_STEPS: usize = 5_000_000;
+
 /// Cuts all circles, and tells the types in which something was cut.
 pub(super) fn cut(types: &mut Types) -> BTreeSet<String> {
-    let mut edges: Edges = types.iter().map(|(name, schema)| (name.clone(), held(schema))).collect();
+    let edges = types.iter().map(|(name, schema)| (name.clone(), held(schema))).collect();
+    let mut search = Search {
+        edges,
+        ..Search::default()
+    };
     let mut cut_in = BTreeSet::new();
-    // Each round removes at least one reference; the bound is for safety only.
-    for _ in 0..types.len().saturating_mul(4).saturating_add(16) {
-        let Some(circle) = find_circle(&edges) else { break };
+    while let Some(circle) = search.find_circle() {
         // A child of a parent that lists its children: cut the child's way up, so that the parent's choice stays whole.
         let step = circle.iter().find(|step| step.hold == Hold::All).or_else(|| circle.last());
         let Some(step) = step.cloned() else { break };
         cut_step(types, &step);
         if let Some(schema) = types.get(&step.from) {
-            edges.insert(step.from.clone(), held(schema));
+            search.edges.insert(step.from.clone(), held(schema));
         }
         cut_in.insert(step.from);
+    }
+    if search.is_exhausted {
+        for (from, edges) in search.edges.iter().filter(|(name, _)| !search.done.contains(*name)) {
+            for (to, _) in edges {
+                if let Some(schema) = types.get_mut(from) {
+                    replace(schema, &pointer_to(to), &Value::Bool(true), Hold::All);
+                }
+            }
+            cut_in.insert(from.clone());
+        }
     }
     cut_in
 }
@@ -49,33 +65,56 @@ struct Step {
     hold: Hold,
 }
 
-/// Some circle, always the same for the same types.
-fn find_circle(edges: &Edges) -> Option<Vec<Step>> {
-    let mut done: BTreeSet<&str> = BTreeSet::new();
-    for start in edges.keys() {
-        // The way from `start` to where the search is: a type, and how many of its edges were tried.
-        let mut way: Vec<(&str, usize)> = vec![(start, 0)];
-        let mut on_way: BTreeSet<&str> = BTreeSet::from([start.as_str()]);
-        while let Some((name, tried)) = way.last_mut() {
-            let name = *name;
-            let next = edges.get(name).and_then(|edges| edges.get(*tried)).filter(|_| !done.contains(name));
-            let Some((to, _)) = next else {
-                done.insert(name);
-                on_way.remove(name);
-                way.pop();
-                continue;
-            };
-            *tried += 1;
-            if on_way.contains(to.as_str()) {
-                return Some(circle(edges, &way, to));
-            }
-            if !done.contains(to.as_str()) {
-                on_way.insert(to);
-                way.push((to, 0));
+/// The search for circles, always in the same order for the same types.
+#[derive(Default)]
+struct Search {
+    /// What each type holds in place.
+    edges: Edges,
+    /// Types from which no circle can be reached; cutting elsewhere does not change that.
+    done: BTreeSet<String>,
+    steps: usize,
+    /// [`MAX_STEPS`] are used up.
+    is_exhausted: bool,
+}
+
+impl Search {
+    fn find_circle(&mut self) -> Option<Vec<Step>> {
+        self.steps += self.edges.len() / 64;
+        let starts: Vec<&String> = self.edges.keys().filter(|name| !self.done.contains(*name)).collect();
+        for start in starts {
+            // The way from `start` to where the search is: a type, and how many of its edges were tried.
+            let mut way: Vec<(&str, usize)> = vec![(start, 0)];
+            let mut on_way: BTreeSet<&str> = BTreeSet::from([start.as_str()]);
+            while let Some((name, tried)) = way.last_mut() {
+                self.steps += 1;
+                if self.steps > MAX_STEPS {
+                    self.is_exhausted = true;
+                    return None;
+                }
+                let name = *name;
+                let next = self
+                    .edges
+                    .get(name)
+                    .and_then(|edges| edges.get(*tried))
+                    .filter(|_| !self.done.contains(name));
+                let Some((to, _)) = next else {
+                    self.done.insert(name.to_owned());
+                    on_way.remove(name);
+                    way.pop();
+                    continue;
+                };
+                *tried += 1;
+                if on_way.contains(to.as_str()) {
+                    return Some(circle(&self.edges, &way, to));
+                }
+                if !self.done.contains(to) {
+                    on_way.insert(to);
+                    way.push((to, 0));
+                }
             }
         }
+        None
     }
-    None
 }
 
 /// The part of the way from `first` on, with the last tried edge of each.
@@ -83,7 +122,11 @@ fn circle(edges: &Edges, way: &[(&str, usize)], first: &str) -> Vec<Step> {
     let steps = way.iter().skip_while(|(name, _)| *name != first);
     let step = |(name, tried): &(&str, usize)| {
         let (to, hold) = edges.get(*name)?.get(tried.checked_sub(1)?)?;
-        Some(Step { from: (*name).to_owned(), to: to.clone(), hold: *hold })
+        Some(Step {
+            from: (*name).to_owned(),
+            to: to.clone(),
+            hold: *hold,
+        })
     };
     steps.filter_map(step).collect()
 }
@@ -97,7 +140,11 @@ fn held(schema: &Value) -> Vec<(String, Hold)> {
 
 fn collect(schema: &Value, hold: Hold, found: &mut Vec<(String, Hold)>) {
     let Value::Object(members) = schema else { return };
-    if let Some(name) = members.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix("#/$defs/")) {
+    if let Some(name) = members
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|text| text.strip_prefix("#/$defs/"))
+    {
         found.push((name.to_owned(), hold));
     }
     for (key, value) in members {
@@ -137,8 +184,23 @@ fn cut_step(types: &mut Types, step: &Step) {
 
 /// The keywords of a type that hold no other type in place.
 fn without_composition(schema: &Map<String, Value>) -> Map<String, Value> {
-    const COMPOSITION: &[&str] = &["$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "discriminator"];
-    schema.iter().filter(|(key, _)| !COMPOSITION.contains(&key.as_str())).map(|(key, value)| (key.clone(), value.clone())).collect()
+    const COMPOSITION: &[&str] = &[
+        "$ref",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "dependentSchemas",
+        "discriminator",
+    ];
+    schema
+        .iter()
+        .filter(|(key, _)| !COMPOSITION.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
 fn replace(schema: &mut Value, pointer: &str, replacement: &Value, hold: Hold) {
@@ -161,7 +223,9 @@ fn replace(schema: &mut Value, pointer: &str, replacement: &Value, hold: Hold) {
         };
         match value {
             Value::Array(items) => {
-                items.iter_mut().for_each(|item| replace(item, pointer, replacement, inner));
+                for item in items.iter_mut() {
+                    replace(item, pointer, replacement, inner);
+                }
                 if inner == Hold::Choice {
                     items.retain(|item| *item != Value::Bool(false));
                 }
@@ -177,6 +241,7 @@ fn replace(schema: &mut Value, pointer: &str, replacement: &Value, hold: Hold) {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "the values are written in place")]
 mod tests {
     use super::*;
 
@@ -185,7 +250,14 @@ mod tests {
         cut(&mut types);
         assert_eq!(serde_json::to_value(&types).unwrap(), expected);
         let edges = types.iter().map(|(name, schema)| (name.clone(), held(schema))).collect();
-        assert!(find_circle(&edges).is_none());
+        assert!(
+            Search {
+                edges,
+                ..Search::default()
+            }
+            .find_circle()
+            .is_none()
+        );
     }
 
     #[test]

@@ -39,9 +39,17 @@ impl<'a> TypeTable<'a> {
     /// Names all components in advance.
     pub(super) fn new(main: &Node<'a>) -> Self {
         let mut table = Self::default();
-        let places = [main.get("components").and_then(|components| components.get_object("schemas")), main.get_object("definitions")];
-        let components: Vec<(&str, Node<'a>)> =
-            places.iter().flatten().flat_map(|section| section.members().collect::<Vec<_>>()).collect();
+        let places = [
+            main.get("components").and_then(|components| components.get_object("schemas")),
+            main.get_object("definitions"),
+        ];
+        // A component that is only another name for one is never a type, so it takes no name from one.
+        let components: Vec<(&str, Node<'a>)> = places
+            .iter()
+            .flatten()
+            .flat_map(|section| section.members().collect::<Vec<_>>())
+            .filter(|(_, node)| !is_alias(node))
+            .collect();
         let originals: Vec<&str> = components.iter().map(|(original, _)| *original).collect();
         for ((_, node), name) in components.iter().zip(component_names(&originals)) {
             table.component_names.insert(name.to_lowercase());
@@ -80,13 +88,23 @@ impl<'a> TypeTable<'a> {
             *uses.entry(plain.to_lowercase()).or_default() += 1;
         }
         let is_free = |plain: &String| !self.component_names.contains(&plain.to_lowercase()) && uses.get(&plain.to_lowercase()) == Some(&1);
-        self.provisional.iter().filter(|(_, plain)| is_free(plain)).map(|(from, to)| (from.clone(), to.clone())).collect()
+        self.provisional
+            .iter()
+            .filter(|(_, plain)| is_free(plain))
+            .map(|(from, to)| (from.clone(), to.clone()))
+            .collect()
     }
 }
 
 /// `{"$ref": "#/$defs/NAME"}`'s text.
 pub(super) fn pointer_to(name: &str) -> String {
     format!("#/$defs/{name}")
+}
+
+/// A schema that is a reference and says nothing of its own.
+pub(super) fn is_alias(node: &Node<'_>) -> bool {
+    let is_idle = |key: &String| matches!(key.as_str(), "$ref" | "description" | "summary" | "title") || key.starts_with("x-");
+    node.text("$ref").is_some() && node.object().is_some_and(|members| members.keys().all(is_idle))
 }
 
 /// Replaces names in the references of a schema. Recurses as deep as the schema is nested, which the parser bounds.
@@ -146,7 +164,11 @@ fn component_names(originals: &[&str]) -> Vec<String> {
     let mut taken: BTreeSet<String> = BTreeSet::new();
     let mut finals = Vec::new();
     for (candidate, original) in candidates.iter().zip(originals) {
-        let mut name = if is_owner(candidate, original) { candidate.clone() } else { names::with_hash(candidate, original) };
+        let mut name = if is_owner(candidate, original) {
+            candidate.clone()
+        } else {
+            names::with_hash(candidate, original)
+        };
         while !taken.insert(name.to_lowercase()) {
             name = names::with_hash(&name, original);
         }
@@ -159,7 +181,12 @@ fn component_names(originals: &[&str]) -> Vec<String> {
 fn dotted(original: &str) -> Vec<&str> {
     let parts: Vec<&str> = original.split('.').collect();
     let is_word = |part: &&str| part.starts_with(|c: char| c.is_alphabetic()) && part.chars().all(|c| c.is_alphanumeric() || c == '_');
-    if parts.len() > 1 && parts.iter().all(is_word) { parts } else { vec![original] }
+    // More parts are no namespace that somebody wrote.
+    if (2..=12).contains(&parts.len()) && parts.iter().all(is_word) {
+        parts
+    } else {
+        vec![original]
+    }
 }
 
 fn joined(parts: &[&str], length: usize) -> String {
@@ -185,6 +212,7 @@ fn place_name(node: &Node<'_>) -> String {
     let mut words: Vec<String> = Vec::new();
     let steps: Vec<String> = node.pointer.split('/').skip(1).map(unescape).collect();
     let mut kind = "";
+    let mut before = "";
     for (index, step) in steps.iter().enumerate() {
         match (index, step.as_str()) {
             (0, "components" | "definitions" | "paths" | "$defs") | (1, "schemas" | "pathItems") => {}
@@ -197,9 +225,10 @@ fn place_name(node: &Node<'_>) -> String {
             (_, "items") => words.push("item".to_owned()),
             (_, "requestBody") => words.push("body".to_owned()),
             (_, "responses") => words.push("response".to_owned()),
-            (_, media_type) if media_type.contains('/') && !media_type.starts_with('/') => {}
+            _ if before == "content" => {}
             (_, other) => words.push(other.to_owned()),
         }
+        before = step;
     }
     words.push(kind.to_owned());
     if words.iter().all(String::is_empty) {
@@ -208,7 +237,7 @@ fn place_name(node: &Node<'_>) -> String {
     }
     // The last words tell most.
     let kept = words.len().saturating_sub(5);
-    let name: String = words.iter().skip(kept).filter_map(|word| names::type_name(word)).collect();
+    let name = words.iter().skip(kept).map(String::as_str).collect::<Vec<_>>().join(" ");
     names::type_name(&name).unwrap_or_else(|| "Schema".to_owned())
 }
 
@@ -220,7 +249,11 @@ mod tests {
     fn components_are_called_by_the_shortest_part_that_tells_them_apart() {
         let check = |originals: &[&str], expected: &[&str]| assert_eq!(component_names(originals), expected);
         check(
-            &["io.k8s.api.core.v1.Pod", "io.k8s.api.apps.v1.Deployment", "io.k8s.api.extensions.v1beta1.Deployment"],
+            &[
+                "io.k8s.api.core.v1.Pod",
+                "io.k8s.api.apps.v1.Deployment",
+                "io.k8s.api.extensions.v1beta1.Deployment",
+            ],
             &["Pod", "V1Deployment", "V1beta1Deployment"],
         );
         check(&["pull-request", "Foo.1.0"], &["PullRequest", "Foo10"]);
@@ -229,8 +262,8 @@ mod tests {
     #[test]
     fn components_that_differ_in_case_alone_are_told_apart_without_regard_to_order() {
         let names = component_names(&["error", "Error"]);
-        assert_eq!(names.get(1).unwrap(), "Error");
-        assert!(names.first().unwrap().starts_with("Error_"));
+        assert_eq!(names[1], "Error");
+        assert!(names[0].starts_with("Error_"));
         let mut reversed = component_names(&["Error", "error"]);
         reversed.reverse();
         assert_eq!(names, reversed);

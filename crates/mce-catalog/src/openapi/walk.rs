@@ -40,7 +40,11 @@ impl<'a> Reader<'a> {
         let found = self.find_operations(top);
         let keys: Vec<OperationKey<'_>> = found
             .iter()
-            .map(|found| OperationKey { method: &found.method, path: found.path, operation_id: found.operation_id() })
+            .map(|found| OperationKey {
+                method: &found.method,
+                path: found.path,
+                operation_id: found.operation_id(),
+            })
             .collect();
         let names = names::functions(&keys);
         let mut seen = BTreeSet::new();
@@ -61,8 +65,16 @@ impl<'a> Reader<'a> {
             let is_whole = !self.is_exhausted();
             match function {
                 Ok(function) if is_whole => functions.push(function),
-                Ok(_) => skipped.push(Skipped { operation, pointer: found.node.place(), reason: "its schemas are too large".to_owned() }),
-                Err(reason) => skipped.push(Skipped { operation, pointer: found.node.place(), reason }),
+                Ok(_) => skipped.push(Skipped {
+                    operation,
+                    pointer: found.node.place(),
+                    reason: "the document becomes too large".to_owned(),
+                }),
+                Err(reason) => skipped.push(Skipped {
+                    operation,
+                    pointer: found.node.place(),
+                    reason,
+                }),
             }
         }
         (functions, skipped)
@@ -70,7 +82,9 @@ impl<'a> Reader<'a> {
 
     fn find_operations(&mut self, top: &Node<'a>) -> Vec<Found<'a>> {
         let mut found = Vec::new();
-        let Some(paths) = top.get("paths").filter(|paths| !paths.value.is_null()) else { return found };
+        let Some(paths) = top.get("paths").filter(|paths| !paths.value.is_null()) else {
+            return found;
+        };
         if paths.object().is_none() {
             self.problem(&paths, "`paths` is no object; there are no operations");
         }
@@ -120,14 +134,22 @@ impl<'a> Reader<'a> {
     /// An operation may be a reference to another file; one that leads nowhere is told when the operation is compiled.
     fn found(&self, method: String, path: &'a str, item: &Node<'a>, node: Node<'a>) -> Found<'a> {
         let node = self.references.follow(node.clone()).map_or(node, |followed| followed.node);
-        Found { method, path, item: item.clone(), node }
+        Found {
+            method,
+            path,
+            item: item.clone(),
+            node,
+        }
     }
 }
 
 /// The methods that are keys of a path item.
 fn is_method(key: &str, version: Version) -> bool {
     let is_query = key == "query" && version >= Version::V30;
-    is_query || ["get", "put", "post", "delete", "options", "head", "patch", "trace"].iter().any(|method| key.eq_ignore_ascii_case(method))
+    is_query
+        || ["get", "put", "post", "delete", "options", "head", "patch", "trace"]
+            .iter()
+            .any(|method| key.eq_ignore_ascii_case(method))
 }
 
 fn is_known_key(key: &str) -> bool {

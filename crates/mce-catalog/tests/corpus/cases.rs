@@ -116,9 +116,9 @@ fn check_document(case: &Value, document: &Document) -> Vec<String> {
     let problems = document
         .problems
         .iter()
-        .map(|problem| format!("{} {}\n", problem.pointer, problem.message))
-        .collect::<String>()
-        .to_lowercase();
+        .map(|problem| format!("{} {}", problem.pointer, problem.message).to_lowercase())
+        .collect::<Vec<_>>()
+        .join("\n");
     wrong.extend(
         texts(case.get("problems_contain"))
             .iter()

@@ -54,21 +54,30 @@ impl<'a> Reader<'a> {
         let kept = match key {
             "const" => Some(member.value.clone()),
             "enum" => self.enumeration(member, out),
-            "required" => member.value.as_array().map(|_| names(member.value)).filter(|names| names != &Value::Array(Vec::new())),
-            "dependentRequired" => member.object().map(|_| member.members().map(|(name, list)| (name.to_owned(), names(list.value))).collect()),
+            "required" => member
+                .value
+                .as_array()
+                .map(|_| names(member.value))
+                .filter(|names| names != &Value::Array(Vec::new())),
+            "dependentRequired" => member
+                .object()
+                .map(|_| member.members().map(|(name, list)| (name.to_owned(), names(list.value))).collect()),
             "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" | "minContains" | "maxContains" => {
                 count(member.value)
             }
             "minimum" | "maximum" => number(member.value).map(Value::Number),
             // A boolean until draft 4: see `repair_bounds`.
-            "exclusiveMinimum" | "exclusiveMaximum" => {
-                flag(member.value).map(Value::Bool).or_else(|| number(member.value).map(Value::Number))
-            }
-            "multipleOf" => number(member.value).filter(|number| number.as_f64().is_some_and(|n| n > 0.0)).map(Value::Number),
+            "exclusiveMinimum" | "exclusiveMaximum" => flag(member.value)
+                .map(Value::Bool)
+                .or_else(|| number(member.value).map(Value::Number)),
+            "multipleOf" => number(member.value)
+                .filter(|number| number.as_f64().is_some_and(|n| n > 0.0))
+                .map(Value::Number),
             "uniqueItems" => flag(member.value).filter(|flag| *flag).map(Value::Bool),
             "format" if out.contains_key("format") => return,
             "format" | "contentEncoding" | "contentMediaType" => {
-                let is_word = |text: &&str| !text.is_empty() && text.len() <= 100 && text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+                let is_word =
+                    |text: &&str| !text.is_empty() && text.len() <= 100 && text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
                 member.value.as_str().filter(is_word).map(Value::from)
             }
             "pattern" => return self.pattern(member, out),
@@ -80,7 +89,7 @@ impl<'a> Reader<'a> {
             }
             // In drafts before 4 `required` is a flag of the property.
             None if matches!(key, "required" | "uniqueItems" | "format") || member.value.is_null() => {}
-            None => self.problem(member, &format!("`{key}` has a value of the wrong kind; it is left out")),
+            None => self.problem(member, &format!("`{key}` is empty or of the wrong kind; it is left out")),
         }
     }
 
@@ -101,7 +110,11 @@ impl<'a> Reader<'a> {
         }
         let is_pattern = pattern.len() <= MAX_PATTERN && {
             let schema = serde_json::json!({"pattern": pattern});
-            jsonschema::options().with_draft(jsonschema::Draft::Draft202012).offline().build(&schema).is_ok()
+            jsonschema::options()
+                .with_draft(jsonschema::Draft::Draft202012)
+                .offline()
+                .build(&schema)
+                .is_ok()
         };
         self.patterns.insert(pattern.to_owned(), is_pattern);
         is_pattern
@@ -154,7 +167,9 @@ fn types_of(schema: &Map<String, Value>) -> Vec<String> {
 fn in_type(value: &Value, types: &[String]) -> Value {
     let allows = |name: &str| types.iter().any(|known| known == name);
     match value {
-        Value::Number(_) | Value::Bool(_) if allows("string") && !types.iter().any(|name| matches!(name.as_str(), "integer" | "number" | "boolean")) => {
+        Value::Number(_) | Value::Bool(_)
+            if allows("string") && !types.iter().any(|name| matches!(name.as_str(), "integer" | "number" | "boolean")) =>
+        {
             Value::String(value.to_string())
         }
         Value::String(text) if !types.is_empty() && !allows("string") => {
@@ -182,7 +197,12 @@ fn number(value: &Value) -> Option<Number> {
 /// The texts of a list, each once.
 pub(super) fn names(value: &Value) -> Value {
     let mut seen = BTreeSet::new();
-    let names = value.as_array().into_iter().flatten().filter_map(Value::as_str).filter(|name| seen.insert(*name));
+    let names = value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .filter(|name| seen.insert(*name));
     Value::Array(names.map(Value::from).collect())
 }
 
@@ -208,7 +228,10 @@ fn known_type(word: &str) -> Option<(&'static str, Option<&'static str>)> {
 /// What a schema without `type` must be by its other keywords.
 fn inferred_type(node: &Node<'_>) -> Option<&'static str> {
     let has = |key: &str| node.object().is_some_and(|members| members.contains_key(key));
-    if ["allOf", "anyOf", "oneOf", "not", "enum", "const", "$ref", "if"].iter().any(|key| has(key)) {
+    if ["allOf", "anyOf", "oneOf", "not", "enum", "const", "$ref", "if"]
+        .iter()
+        .any(|key| has(key))
+    {
         return None;
     }
     if has("properties") || node.get("additionalProperties").is_some_and(|it| it.value.is_object()) {
@@ -220,7 +243,9 @@ fn inferred_type(node: &Node<'_>) -> Option<&'static str> {
 /// Until draft 4 `exclusiveMinimum` is a flag beside `minimum`; now it is the bound itself.
 pub(super) fn repair_bounds(out: &mut Map<String, Value>) {
     for (exclusive, inclusive) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
-        let Some(Value::Bool(is_exclusive)) = out.get(exclusive) else { continue };
+        let Some(Value::Bool(is_exclusive)) = out.get(exclusive) else {
+            continue;
+        };
         let is_exclusive = *is_exclusive;
         out.shift_remove(exclusive);
         if is_exclusive && let Some(bound) = out.shift_remove(inclusive) {
@@ -231,12 +256,16 @@ pub(super) fn repair_bounds(out: &mut Map<String, Value>) {
 
 /// From 3.1 on bytes are text with a media type and no encoding. (OpenAPI 3.1, Working with Binary Data.)
 pub(super) fn repair_binary(out: &mut Map<String, Value>) {
-    let Some(media_type) = out.get("contentMediaType").and_then(Value::as_str) else { return };
+    let Some(media_type) = out.get("contentMediaType").and_then(Value::as_str) else {
+        return;
+    };
     if media_type::is_json(media_type) || media_type::is_text(media_type) || out.contains_key("contentEncoding") {
         return;
     }
     let is_text = out.get("type").is_none_or(|it| it == "string");
-    let is_alone = !["$ref", "allOf", "anyOf", "oneOf", "format"].iter().any(|key| out.contains_key(*key));
+    let is_alone = !["$ref", "allOf", "anyOf", "oneOf", "format"]
+        .iter()
+        .any(|key| out.contains_key(*key));
     if is_text && is_alone {
         out.insert("type".to_owned(), "string".into());
         out.insert("format".to_owned(), "binary".into());

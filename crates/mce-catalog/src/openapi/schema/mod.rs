@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::document::Reader;
 use super::prose;
 use super::reference::{Node, unescape};
-use super::type_name::{Referent, pointer_to};
+use super::type_name::{Referent, is_alias, pointer_to};
 
 /// Characters of a description inside a schema.
 const MAX_DESCRIPTION: usize = 500;
@@ -35,7 +35,11 @@ impl<'a> Reader<'a> {
     /// Likewise; if it is `shared`, so that other operations have it as well, a large one becomes a type.
     pub(super) fn shared_schema(&mut self, node: Node<'a>, is_shared: bool) -> Value {
         let is_large = is_shared && node.text("$ref").is_none() && weight(node.value, MAX_REPEATED) > MAX_REPEATED;
-        if is_large { json!({"$ref": pointer_to(&self.types.name(node))}) } else { self.schema(&node) }
+        if is_large {
+            json!({"$ref": pointer_to(&self.types.name(node))})
+        } else {
+            self.schema(&node)
+        }
     }
 
     fn schema_in(&mut self, node: &Node<'a>, place: Place) -> Value {
@@ -97,7 +101,13 @@ impl<'a> Reader<'a> {
                 Value::Bool(fixed) => (Referent::Fixed(*fixed), is_of_file),
                 Value::Object(_) => (Referent::Type(self.types.name(node)), is_of_file),
                 _ => {
-                    self.problem(from, &format!("the reference `{}` leads to no schema; any value is accepted", prose::quote(reference)));
+                    self.problem(
+                        from,
+                        &format!(
+                            "the reference `{}` leads to no schema; any value is accepted",
+                            prose::quote(reference)
+                        ),
+                    );
                     (Referent::Fixed(true), is_of_file)
                 }
             },
@@ -116,25 +126,29 @@ impl<'a> Reader<'a> {
     fn end_of_chain(&self, from: &Node<'a>, reference: &'a str) -> Result<(Node<'a>, bool), String> {
         let (mut node, is_of_file) = match self.references.resolve_once(from, reference) {
             Ok(node) => (node, true),
-            Err(reason) => (self.inside_own_schema(from, reference).ok_or(reason)?, false),
+            Err(reason) => (Self::inside_own_schema(from, reference).ok_or(reason)?, false),
         };
         for _ in 0..MAX_HOPS {
-            let is_alias = node.object().is_some_and(|members| members.len() == 1);
-            let Some(next) = node.text("$ref").filter(|_| is_alias) else { return Ok((node, is_of_file)) };
+            let Some(next) = node.text("$ref").filter(|_| is_alias(&node)) else {
+                return Ok((node, is_of_file));
+            };
             node = self.references.resolve_once(&node, next)?;
         }
         Err(format!("the reference `{}` leads back to itself", prose::quote(reference)))
     }
 
     /// A reference such as `#/$defs/x` that is meant relative to a schema around it, as in JSON Schema.
-    fn inside_own_schema(&self, from: &Node<'a>, reference: &str) -> Option<Node<'a>> {
+    fn inside_own_schema(from: &Node<'a>, reference: &str) -> Option<Node<'a>> {
         let steps: Vec<String> = reference.strip_prefix("#/")?.split('/').map(unescape).collect();
         let mut around = vec![Node::top(from.file)];
         for step in from.pointer.split('/').skip(1).map(unescape) {
-            let next = child(around.last()?, &step)?;
+            let next = around.last()?.step(&step)?;
             around.push(next);
         }
-        around.into_iter().rev().find_map(|root| steps.iter().try_fold(root, |node, step| child(&node, step)))
+        around
+            .into_iter()
+            .rev()
+            .find_map(|root| steps.iter().try_fold(root, |node, step| node.step(step)))
     }
 
     /// All keywords but `$ref`.
@@ -172,7 +186,7 @@ impl<'a> Reader<'a> {
     fn annotations(&mut self, node: &Node<'a>, out: &mut Map<String, Value>) {
         if let Some(text) = node.text("description") {
             let text = prose::line(text, MAX_DESCRIPTION);
-            if !text.is_empty() {
+            if !text.is_empty() && self.spend(1 + text.len() / 64) {
                 out.insert("description".to_owned(), text.into());
             }
         }
@@ -196,7 +210,17 @@ impl<'a> Reader<'a> {
             }
             return;
         }
-        let schemas = member.members().map(|(name, schema)| (name.to_owned(), self.schema(&schema))).collect();
+        // Some write a reference to a whole map of properties; a property of this name would be a schema.
+        let followed = member.text("$ref").is_some().then(|| self.references.follow(member.clone()));
+        let member = &match followed {
+            None => member.clone(),
+            Some(Ok(followed)) => followed.node,
+            Some(Err(reason)) => return self.problem(member, &format!("{reason}; these properties are left out")),
+        };
+        let schemas = member
+            .members()
+            .map(|(name, schema)| (name.to_owned(), self.schema(&schema)))
+            .collect();
         out.insert(key.to_owned(), Value::Object(schemas));
     }
 
@@ -255,9 +279,15 @@ impl<'a> Reader<'a> {
     /// Kept for readers; a validator does not look at it. (OpenAPI 3.2, Discriminator Object.)
     fn discriminator(&mut self, member: &Node<'a>, out: &mut Map<String, Value>) {
         // In Swagger 2.0 it is just the name.
-        let Some(property) = member.value.as_str().or_else(|| member.text("propertyName")) else { return };
+        let Some(property) = member.value.as_str().or_else(|| member.text("propertyName")) else {
+            return;
+        };
         let mut mapping = Map::new();
-        for (tag, target) in member.get("mapping").iter().flat_map(|mapping| mapping.members().collect::<Vec<_>>()) {
+        for (tag, target) in member
+            .get("mapping")
+            .iter()
+            .flat_map(|mapping| mapping.members().collect::<Vec<_>>())
+        {
             let Some(target_text) = target.value.as_str() else { continue };
             if let Some(name) = self.mapped_type(&target, target_text) {
                 mapping.insert(tag.to_owned(), pointer_to(&name).into());
@@ -273,7 +303,10 @@ impl<'a> Reader<'a> {
 
     /// The type that a mapping's value means: the name of a component, or a reference.
     fn mapped_type(&mut self, from: &Node<'a>, target: &'a str) -> Option<String> {
-        let component = Node::top(self.main).get("components").and_then(|it| it.get("schemas")).and_then(|it| it.get_object(target));
+        let component = Node::top(self.main)
+            .get("components")
+            .and_then(|it| it.get("schemas"))
+            .and_then(|it| it.get_object(target));
         if let Some(component) = component {
             return Some(self.types.name(component));
         }
@@ -283,13 +316,6 @@ impl<'a> Reader<'a> {
         let (node, _) = self.end_of_chain(from, target).ok()?;
         node.value.is_object().then(|| self.types.name(node))
     }
-}
-
-fn child<'a>(node: &Node<'a>, key: &str) -> Option<Node<'a>> {
-    if node.value.is_array() {
-        return node.items().nth(key.parse().ok()?);
-    }
-    node.get(key)
 }
 
 /// How many nodes a value has; counting stops above `limit`.

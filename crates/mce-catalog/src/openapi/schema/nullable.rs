@@ -12,7 +12,10 @@ const ANNOTATIONS: &[&str] = &["description", "default", "deprecated", "readOnly
 pub(super) fn admit_null(node: &Node<'_>, out: &mut Map<String, Value>) {
     let is_declared = node.flag("nullable") == Some(true) || node.flag("x-nullable") == Some(true);
     // A `null` among the values is meant, whatever `type` says.
-    let is_among_values = out.get("enum").and_then(Value::as_array).is_some_and(|values| values.contains(&Value::Null));
+    let is_among_values = out
+        .get("enum")
+        .and_then(Value::as_array)
+        .is_some_and(|values| values.contains(&Value::Null));
     if !is_declared && !is_among_values {
         return;
     }
@@ -41,7 +44,9 @@ pub(super) fn admit_null(node: &Node<'_>, out: &mut Map<String, Value>) {
 
 /// `{X}` becomes `{anyOf: [{X}, {type: null}]}`.
 fn wrap(out: &mut Map<String, Value>) {
-    let is_choice = out.keys().all(|key| key == "anyOf" || key == "discriminator" || ANNOTATIONS.contains(&key.as_str()));
+    let is_choice = out
+        .keys()
+        .all(|key| key == "anyOf" || key == "discriminator" || ANNOTATIONS.contains(&key.as_str()));
     if is_choice && let Some(Value::Array(alternatives)) = out.get_mut("anyOf") {
         if !alternatives.contains(&json!({"type": "null"})) {
             alternatives.push(json!({"type": "null"}));
