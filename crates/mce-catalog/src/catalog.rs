@@ -69,6 +69,9 @@ pub struct SearchQuery<'a> {
 /// Longest description in a [`ServerSummary`], in characters.
 pub const MAX_DESCRIPTION_CHARS: usize = 160;
 
+/// Functions with less than this part of the best score do not count as found.
+const LEAST_SCORE: f32 = 0.4;
+
 /// About how many types are read for a text.
 pub const MAX_SHOWN_TYPES: usize = 300;
 
@@ -245,13 +248,14 @@ impl Catalog {
             })
             .collect();
         let ranked = rank(&self.store, &self.ranking()?, &places, query.text)?;
+        let least = ranked.first().map_or(0.0, |best| best.score * LEAST_SCORE);
         let mut found = Found::default();
         for one in ranked {
             let visible = documents
                 .iter()
                 .filter(|(key, view)| *key == one.function.document && is_visible(view, one.function.effect));
             for (_, view) in visible {
-                found.total += 1;
+                found.total += usize::from(one.score >= least || found.hits.len() < query.limit);
                 if found.hits.len() < query.limit
                     && let Some(row) = self.store.function_by_key(one.function.key)?
                 {

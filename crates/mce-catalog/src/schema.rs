@@ -146,7 +146,7 @@ pub fn merged(schema: &Value, types: &Types) -> Value {
     let mut merge = Merge {
         types,
         out: Map::new(),
-        open: BTreeSet::new(),
+        merged: BTreeSet::new(),
         parts: 0,
     };
     merge.add(schema, 0);
@@ -244,12 +244,28 @@ fn hidden_properties(schema: &Value, types: &Types, view: View, hidden: &mut BTr
     }
 }
 
+/// Makes `known` say what both say. What was joined before is not nested again, so that it grows by one part each time.
+fn join(known: &mut Value, schema: &Value) {
+    if known == schema {
+        return;
+    }
+    let joined = known
+        .as_object_mut()
+        .filter(|members| members.len() == 1)
+        .and_then(|members| members.get_mut("allOf"));
+    match joined {
+        Some(Value::Array(parts)) if parts.contains(schema) => {}
+        Some(Value::Array(parts)) => parts.push(schema.clone()),
+        Some(_) | None => *known = serde_json::json!({ "allOf": [known.clone(), schema] }),
+    }
+}
+
 /// What one merge knows so far.
 struct Merge<'a> {
     types: &'a Types,
     out: Map<String, Value>,
-    /// Named types that are being merged, to end cycles.
-    open: BTreeSet<String>,
+    /// Named types that came in already: once is enough, and cycles end.
+    merged: BTreeSet<String>,
     parts: usize,
 }
 
@@ -274,10 +290,9 @@ impl Merge<'_> {
         }
         if let Some(name) = reference(schema)
             && let Some(named) = self.types.get(name)
-            && self.open.insert(name.to_owned())
+            && self.merged.insert(name.to_owned())
         {
             self.add(named, depth + 1);
-            self.open.remove(name);
         }
         for part in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
             self.add(part, depth + 1);
@@ -285,7 +300,7 @@ impl Merge<'_> {
     }
 
     fn is_list_of_children(&self, members: &Map<String, Value>, parts: &[Value]) -> bool {
-        members.contains_key("discriminator") || parts.iter().filter_map(reference).any(|name| self.open.contains(name))
+        members.contains_key("discriminator") || parts.iter().filter_map(reference).any(|name| self.merged.contains(name))
     }
 
     fn add_properties(&mut self, properties: &Map<String, Value>) {
@@ -294,8 +309,7 @@ impl Merge<'_> {
         for (name, schema) in properties {
             self.parts += 1;
             match all.get_mut(name) {
-                Some(known) if known == schema => {}
-                Some(known) => *known = serde_json::json!({ "allOf": [known.clone(), schema] }),
+                Some(known) => join(known, schema),
                 None => {
                     all.insert(name.clone(), schema.clone());
                 }

@@ -37,7 +37,7 @@ pub struct Hit {
 pub struct Found {
     /// Best first.
     pub hits: Vec<Hit>,
-    /// How many functions fit, those in `hits` included.
+    /// How many functions fit about as well as these, those in `hits` included.
     pub total: usize,
 }
 
@@ -154,26 +154,30 @@ fn add_concept(
     let mut is_in_name = vec![false; functions.len()];
     let mut rarest = 0.0_f32;
     let mut add = |term: &str, weight: f32| -> Result<bool, StoreError> {
-        let mut here = vec![0.0_f32; functions.len()];
-        let mut count = 0_u32;
+        // Postings come by function, so that equal ones are neighbours.
+        let mut here: Vec<(usize, f32)> = Vec::new();
         for posting in store.postings(term)? {
             let Ok(at) = functions.binary_search_by_key(&posting.function, |function| function.key) else {
                 continue;
             };
-            if let (Some(score), Some(in_name)) = (here.get_mut(at), is_in_name.get_mut(at)) {
-                count += u32::from(*score == 0.0);
-                *score += column_weight(posting.column);
+            match here.last_mut() {
+                Some((last, score)) if *last == at => *score += column_weight(posting.column),
+                Some(_) | None => here.push((at, column_weight(posting.column))),
+            }
+            if let Some(in_name) = is_in_name.get_mut(at) {
                 *in_name |= posting.column == Column::Name;
             }
         }
-        let rarity = weight * rarity(functions.len(), count);
-        for (best, here) in best.iter_mut().zip(here) {
-            *best = best.max(rarity * here / (here + HALF_WEIGHT));
+        let rarity = weight * rarity(functions.len(), u32::try_from(here.len()).unwrap_or(u32::MAX));
+        for (at, here) in &here {
+            if let Some(best) = best.get_mut(*at) {
+                *best = best.max(rarity * here / (here + HALF_WEIGHT));
+            }
         }
-        if count > 0 {
+        if !here.is_empty() {
             rarest = rarest.max(rarity);
         }
-        Ok(count > 0)
+        Ok(!here.is_empty())
     };
     let mut is_known = false;
     for (term, weight) in &concept.terms {

@@ -103,9 +103,18 @@ pub(crate) fn name_words(name: &str) -> Vec<String> {
 
 /// Lower-case words: split at everything that is no letter or digit, and where a capital begins a word.
 pub(crate) fn split(text: &str) -> Vec<String> {
+    // Most texts need no normalisation, which costs more than the rest.
+    if text.is_ascii() {
+        split_chars(text.chars())
+    } else {
+        split_chars(text.nfkc())
+    }
+}
+
+fn split_chars(chars: impl Iterator<Item = char> + Clone) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
-    let mut chars = text.nfkc().peekable();
+    let mut chars = chars.peekable();
     let mut before: Option<char> = None;
     while let Some(c) = chars.next() {
         if !c.is_alphanumeric() {

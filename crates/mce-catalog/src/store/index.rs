@@ -1,6 +1,10 @@
 //! The search index: which words of a function go into which column, and how they are read back.
 
-use std::collections::BTreeSet;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use rusqlite::{CachedStatement, Transaction, params};
 use serde_json::Value;
@@ -17,7 +21,9 @@ const MAX_DESCRIPTION_WORDS: usize = 80;
 /// Words of parameters and properties.
 const MAX_PARAMETER_WORDS: usize = 400;
 /// How deep the names of a body's properties are looked up.
-const MAX_PROPERTY_DEPTH: usize = 3;
+const MAX_PROPERTY_DEPTH: usize = 2;
+/// How deep descriptions and values of properties count.
+const MAX_DESCRIBED_DEPTH: usize = 2;
 
 /// One word in one column of one function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +80,33 @@ impl Words {
 pub(super) struct Indexer<'a> {
     types: &'a Types,
     insert: CachedStatement<'a>,
+    texts: Texts,
+}
+
+/// The words of texts that came before: the same parameters and properties come again and again.
+#[derive(Debug, Default)]
+struct Texts {
+    prose: RefCell<BTreeMap<String, Rc<[Rc<str>]>>>,
+    names: RefCell<BTreeMap<String, Rc<[Rc<str>]>>>,
+}
+
+impl Texts {
+    fn prose(&self, text: &str) -> Rc<[Rc<str>]> {
+        remembered(&self.prose, text, indexed_words)
+    }
+
+    fn name(&self, text: &str) -> Rc<[Rc<str>]> {
+        remembered(&self.names, text, name_words)
+    }
+}
+
+fn remembered(known: &RefCell<BTreeMap<String, Rc<[Rc<str>]>>>, text: &str, split: fn(&str) -> Vec<String>) -> Rc<[Rc<str>]> {
+    if let Some(words) = known.borrow().get(text) {
+        return Rc::clone(words);
+    }
+    let words: Rc<[Rc<str>]> = split(text).into_iter().map(Rc::from).collect();
+    known.borrow_mut().insert(text.to_owned(), Rc::clone(&words));
+    words
 }
 
 impl<'a> Indexer<'a> {
@@ -81,7 +114,11 @@ impl<'a> Indexer<'a> {
         let insert = transaction.prepare_cached(
             "INSERT INTO catalog_search (rowid, name, path, tags, summary, description, parameters) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
-        Ok(Self { types, insert })
+        Ok(Self {
+            types,
+            insert,
+            texts: Texts::default(),
+        })
     }
 
     pub(super) fn words(&self, function: &Function) -> Words {
@@ -121,17 +158,17 @@ impl<'a> Indexer<'a> {
     fn parameter_words(&self, function: &Function) -> Vec<String> {
         let mut found = Found::default();
         for parameter in &function.parameters {
-            found.add(name_words(&parameter.original));
-            found.add(indexed_words(&parameter.description));
-            found.add_values(&parameter.schema);
+            found.add(&self.texts.name(&parameter.original));
+            found.add(&self.texts.prose(&parameter.description));
+            self.add_values(&parameter.schema, &mut found);
         }
         if let Some(body) = &function.body {
-            found.add(indexed_words(&body.description));
+            found.add(&self.texts.prose(&body.description));
             for variant in body.variants.iter().take(1) {
                 self.property_words(&variant.schema, &mut found, 0);
             }
         }
-        found.words
+        found.words.iter().map(|word| String::from(&**word)).collect()
     }
 
     /// Names of properties, those of the outer object first.
@@ -144,16 +181,12 @@ impl<'a> Indexer<'a> {
         };
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, property) in properties.into_iter().flatten() {
-            found.add(name_words(name));
-            if depth < 2 {
-                found.add_values(property);
-                found.add(
-                    property
-                        .get("description")
-                        .and_then(Value::as_str)
-                        .map(indexed_words)
-                        .unwrap_or_default(),
-                );
+            found.add(&self.texts.name(name));
+            if depth < MAX_DESCRIBED_DEPTH {
+                self.add_values(property, found);
+                if let Some(description) = property.get("description").and_then(Value::as_str) {
+                    found.add(&self.texts.prose(description));
+                }
             }
         }
         for keyword in ["allOf", "anyOf", "oneOf"] {
@@ -163,6 +196,14 @@ impl<'a> Indexer<'a> {
         }
         for property in properties.into_iter().flat_map(serde_json::Map::values).chain(schema.get("items")) {
             self.property_words(property, found, depth + 1);
+        }
+    }
+
+    fn add_values(&self, schema: &Value, found: &mut Found) {
+        for value in schema.get("enum").and_then(Value::as_array).into_iter().flatten() {
+            if let Some(value) = value.as_str() {
+                found.add(&self.texts.name(value));
+            }
         }
     }
 }
@@ -185,29 +226,21 @@ fn literal_path(path: &str) -> String {
 /// Words once each, as many as fit.
 #[derive(Debug, Default)]
 struct Found {
-    words: Vec<String>,
-    seen: BTreeSet<String>,
+    words: Vec<Rc<str>>,
+    seen: BTreeSet<Rc<str>>,
 }
 
 impl Found {
-    fn add(&mut self, words: Vec<String>) {
+    fn add(&mut self, words: &[Rc<str>]) {
         for word in words {
-            if self.words.len() < MAX_PARAMETER_WORDS && self.seen.insert(word.clone()) {
-                self.words.push(word);
+            if !self.is_full() && self.seen.insert(Rc::clone(word)) {
+                self.words.push(Rc::clone(word));
             }
         }
     }
 
     fn is_full(&self) -> bool {
         self.words.len() >= MAX_PARAMETER_WORDS
-    }
-
-    fn add_values(&mut self, schema: &Value) {
-        for value in schema.get("enum").and_then(Value::as_array).into_iter().flatten() {
-            if let Some(value) = value.as_str() {
-                self.add(name_words(value));
-            }
-        }
     }
 }
 

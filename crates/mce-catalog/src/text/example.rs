@@ -1,5 +1,7 @@
 //! A short program that calls a function, with values that its schemas make likely.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value};
 
 use super::{
@@ -18,12 +20,18 @@ const MAX_DEPTH: usize = 5;
 const MAX_OPTIONAL: usize = 2;
 /// More required properties are left out; nobody reads such an example.
 const MAX_REQUIRED: usize = 20;
+/// An example has no more values than this, whatever the schemas ask for.
+const MAX_VALUES: usize = 200;
 /// A longer value of a document's examples is not used.
 const MAX_VALUE_CHARS: usize = 300;
 
 /// A program that keeps the contract of programs: its value is `result`.
 pub(super) fn example(function: &Function, types: &Types, language: Language) -> String {
-    let sampler = Sampler { types, language };
+    let sampler = Sampler {
+        types,
+        language,
+        left: Cell::new(MAX_VALUES),
+    };
     let needed = function.parameters.iter().filter(|parameter| parameter.is_required);
     let mut arguments: Vec<(&str, String)> = needed
         .map(|parameter| {
@@ -65,6 +73,8 @@ pub(super) fn example(function: &Function, types: &Types, language: Language) ->
 struct Sampler<'a> {
     types: &'a Types,
     language: Language,
+    /// How many more values are made; after that they are left out.
+    left: Cell<usize>,
 }
 
 impl Sampler<'_> {
@@ -92,6 +102,10 @@ impl Sampler<'_> {
 
     /// A value for a schema; `name` is that of the property or parameter.
     fn text(&self, schema: &Value, name: &str, depth: usize) -> String {
+        let Some(left) = self.left.get().checked_sub(1) else {
+            return text_literal(name);
+        };
+        self.left.set(left);
         let merged = schema::merged(schema, self.types);
         let Some(members) = merged.as_object().filter(|members| !members.is_empty() && depth <= MAX_DEPTH) else {
             return text_literal(name);

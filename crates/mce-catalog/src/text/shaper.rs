@@ -30,7 +30,7 @@ const MAX_FIELDS: usize = 500;
 /// More definitions of one text are `Any`.
 const MAX_DEFINITIONS: usize = 2_000;
 /// Unions of unions may grow without end; after this many schemas all else is `Any`.
-const MAX_STEPS: usize = 50_000;
+const MAX_STEPS: usize = 10_000;
 
 /// Keywords that say nothing about which values are valid.
 const ANNOTATIONS: [&str; 12] = [
@@ -345,15 +345,17 @@ impl<'a> Shaper<'a> {
         let mut base = members.clone();
         base.shift_remove(keyword);
         let has_base = record(&Value::Object(base.clone())).is_some();
+        let records = parts.iter().filter(|part| part.get("properties").is_some()).count();
         let mut shapes = Vec::new();
         for (index, part) in parts.iter().take(MAX_UNION_PARTS).enumerate() {
             let hint = match schema::reference(part) {
                 Some(name) if has_base => format!("{hint}{name}"),
                 Some(name) => name.to_owned(),
-                None => part
-                    .get("title")
-                    .and_then(Value::as_str)
-                    .map_or_else(|| format!("{hint}Option{}", index + 1), |title| format!("{hint}{}", pascal(title))),
+                None => match part.get("title").and_then(Value::as_str) {
+                    Some(title) => format!("{hint}{}", pascal(title)),
+                    None if records < 2 => hint.to_owned(),
+                    None => format!("{hint}Option{}", index + 1),
+                },
             };
             let shape = if has_base {
                 self.shape(&serde_json::json!({ "allOf": [part, base] }), view, &hint, depth + 1)

@@ -37,3 +37,67 @@ fn cards_in_typescript() {
     insta::assert_snapshot!("post_odd_typescript", show("post_odd", Language::TypeScript, 4000));
     insta::assert_snapshot!("ping_typescript", show("ping", Language::TypeScript, 4000));
 }
+
+#[test]
+fn outlines_show_what_a_call_needs() {
+    let Fixture { types, functions } = fixture();
+    let all: Vec<String> = [Language::Python, Language::TypeScript]
+        .into_iter()
+        .flat_map(|language| functions.iter().map(move |function| (language, function)))
+        .map(|(language, function)| outline(function, &types, language, 300))
+        .map(|outline| format!("{}\n{}", outline.signature, outline.types))
+        .collect();
+    insta::assert_snapshot!("outlines", all.join("\n"));
+}
+
+#[test]
+fn a_signature_is_the_same_in_each_text() {
+    let Fixture { types, functions } = fixture();
+    for function in &functions {
+        for language in [Language::Python, Language::TypeScript] {
+            let alone = signature(function, &types, language);
+            assert_eq!(alone, card(function, &types, language, 4000).signature);
+            assert_eq!(alone, outline(function, &types, language, 0).signature);
+        }
+    }
+}
+
+#[test]
+fn types_keep_to_their_budget_and_name_what_is_cut() {
+    let Fixture { types, functions } = fixture();
+    for budget in [0, 40, 100, 200, 400, 800, 1600] {
+        for function in &functions {
+            for language in [Language::Python, Language::TypeScript] {
+                let text = card(function, &types, language, budget).types;
+                let (shown, cut) = text
+                    .split_once("# not shown")
+                    .or_else(|| text.split_once("// not shown"))
+                    .unwrap_or((&text, ""));
+                assert!(shown.chars().count() <= budget, "{budget}: {text}");
+                assert!(budget > 100 || function.python == "ping" || !cut.is_empty(), "{budget}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn unions_of_unions_end() {
+    let parts = |own: usize| {
+        (0..12)
+            .map(|other| serde_json::json!({"$ref": format!("#/$defs/T{}", (own + other) % 12)}))
+            .collect::<Vec<_>>()
+    };
+    let types: Types = (0..12)
+        .map(|own| {
+            let properties = serde_json::json!({ format!("p{own}"): {"oneOf": parts(own), "properties": {"x": {}}} });
+            (
+                format!("T{own}"),
+                serde_json::json!({"anyOf": parts(own), "allOf": parts(own), "properties": properties}),
+            )
+        })
+        .collect();
+    let mut function = fixture().functions.remove(0);
+    function.result = Some(serde_json::json!({"$ref": "#/$defs/T0"}));
+    let card = card(&function, &types, Language::TypeScript, 10_000);
+    assert!(card.types.chars().count() < 20_000);
+}
