@@ -248,13 +248,14 @@ impl Catalog {
             })
             .collect();
         let ranked = rank(&self.store, &self.ranking()?, &places, query.text)?;
-        let least = ranked.first().map_or(0.0, |best| best.score * LEAST_SCORE);
+        let mut least = 0.0_f32;
         let mut found = Found::default();
         for one in ranked {
             let visible = documents
                 .iter()
                 .filter(|(key, view)| *key == one.function.document && is_visible(view, one.function.effect));
             for (_, view) in visible {
+                least = least.max(one.score * LEAST_SCORE);
                 found.total += usize::from(one.score >= least || found.hits.len() < query.limit);
                 if found.hits.len() < query.limit
                     && let Some(row) = self.store.function_by_key(one.function.key)?

@@ -75,6 +75,29 @@ struct Pending {
     schema: Option<Value>,
 }
 
+/// Where a walk over schemas is.
+#[derive(Debug, Clone, Copy)]
+struct At<'h> {
+    view: View,
+    /// A name for a type that has none.
+    hint: &'h str,
+    depth: usize,
+}
+
+impl<'a> At<'a> {
+    const fn start(view: View, hint: &'a str) -> Self {
+        Self { view, hint, depth: 0 }
+    }
+
+    fn deeper<'h>(&self, hint: &'h str) -> At<'h> {
+        At {
+            view: self.view,
+            hint,
+            depth: self.depth + 1,
+        }
+    }
+}
+
 /// The types of a function's parts.
 #[derive(Debug)]
 pub(super) struct Parts {
@@ -105,21 +128,19 @@ impl<'a> Shaper<'a> {
         let base = pascal(&function.typescript);
         let variants = function.body.iter().flat_map(|body| &body.variants);
         let bodies = variants
-            .map(|variant| self.shape(&variant.schema, View::Request, &format!("{base}Body"), 0))
+            .map(|variant| self.shape(&variant.schema, At::start(View::Request, &format!("{base}Body"))))
             .collect();
         let parameters = function.parameters.iter();
         let parameters = parameters
             .map(|parameter| {
                 self.shape(
                     &parameter.schema,
-                    View::Request,
-                    &format!("{base}{}", pascal(&parameter.typescript)),
-                    0,
+                    At::start(View::Request, &format!("{base}{}", pascal(&parameter.typescript))),
                 )
             })
             .collect();
         let result = match &function.result {
-            Some(schema) => self.shape(schema, View::Response, &format!("{base}Result"), 0),
+            Some(schema) => self.shape(schema, At::start(View::Response, &format!("{base}Result"))),
             None => Shape::Any,
         };
         Parts {
@@ -149,7 +170,7 @@ impl<'a> Shaper<'a> {
         let note = note(&schema, self.types);
         let content = match record(&schema) {
             Some(properties) => self.record(&schema, properties, view, &name),
-            None => Content::Alias(self.shape_of_object(&schema, view, &name, 1)),
+            None => Content::Alias(self.shape_of_object(&schema, At::start(view, &name))),
         };
         Some(Definition { name, content, note })
     }
@@ -165,7 +186,7 @@ impl<'a> Shaper<'a> {
         let mut fields = Vec::new();
         for (key, property) in properties.iter().take(MAX_FIELDS) {
             if !schema::is_hidden(property, self.types, view) {
-                let shape = self.shape(property, view, &format!("{name}{}", pascal(key)), 1);
+                let shape = self.shape(property, At::start(view, &format!("{name}{}", pascal(key))));
                 fields.push(Field {
                     key: key.clone(),
                     shape,
@@ -177,34 +198,34 @@ impl<'a> Shaper<'a> {
         let others = schema
             .get("additionalProperties")
             .filter(|others| others.as_object().is_some_and(|members| !members.is_empty()));
-        let others = others.map(|others| self.shape(others, view, &format!("{name}Value"), 1));
+        let others = others.map(|others| self.shape(others, At::start(view, &format!("{name}Value"))));
         Content::Record { fields, others }
     }
 
-    fn shape(&mut self, schema: &Value, view: View, hint: &str, depth: usize) -> Shape {
+    fn shape(&mut self, schema: &Value, at: At<'_>) -> Shape {
         let Some(members) = schema.as_object() else {
             return if schema == &Value::Bool(false) { Shape::Never } else { Shape::Any };
         };
         self.steps += 1;
-        if depth > MAX_DEPTH || self.steps > MAX_STEPS {
+        if at.depth > MAX_DEPTH || self.steps > MAX_STEPS {
             return Shape::Any;
         }
         if let Some(name) = only_reference(members) {
-            return self.shape_of_reference(name, view, hint, depth);
+            return self.shape_of_reference(name, at);
         }
         if members.contains_key("allOf") || members.contains_key("$ref") {
             let schema = schema::merged(schema, self.types);
-            return self.shape_of_whole(&schema, view, hint, depth);
+            return self.shape_of_whole(&schema, at);
         }
-        self.shape_of_whole(schema, view, hint, depth)
+        self.shape_of_whole(schema, at)
     }
 
     /// Of a schema without `allOf` and `$ref`: an object with properties gets a definition, all else is written in place.
-    fn shape_of_whole(&mut self, schema: &Value, view: View, hint: &str, depth: usize) -> Shape {
+    fn shape_of_whole(&mut self, schema: &Value, at: At<'_>) -> Shape {
         if record(schema).is_none() {
-            return self.shape_of_object(schema, view, hint, depth);
+            return self.shape_of_object(schema, at);
         }
-        let named = self.define(hint, view, Some(schema.clone()));
+        let named = self.define(at.hint, at.view, Some(schema.clone()));
         if is_nullable(schema) {
             Shape::union(vec![named, Shape::Null])
         } else {
@@ -212,13 +233,13 @@ impl<'a> Shaper<'a> {
         }
     }
 
-    fn shape_of_reference(&mut self, name: &str, view: View, hint: &str, depth: usize) -> Shape {
+    fn shape_of_reference(&mut self, name: &str, at: At<'_>) -> Shape {
         // The name lives as long as the types only if it is theirs.
         let Some((name, target)) = self.types.get_key_value(name) else {
-            return self.define(name, view, None);
+            return self.define(name, at.view, None);
         };
         let view = if self.two_faced.contains(name.as_str()) {
-            view
+            at.view
         } else {
             View::Response
         };
@@ -227,7 +248,7 @@ impl<'a> Shaper<'a> {
         }
         if !self.open.contains(&name.as_str()) && self.is_written_in_place(target) {
             self.open.push(name);
-            let shape = self.shape(target, view, hint, depth + 1);
+            let shape = self.shape(target, at.deeper(at.hint));
             self.open.pop();
             return shape;
         }
@@ -303,7 +324,7 @@ impl<'a> Shaper<'a> {
         name
     }
 
-    fn shape_of_object(&mut self, schema: &Value, view: View, hint: &str, depth: usize) -> Shape {
+    fn shape_of_object(&mut self, schema: &Value, at: At<'_>) -> Shape {
         let Some(members) = schema.as_object() else { return Shape::Any };
         if let Some(value) = members.get("const") {
             return literals(std::slice::from_ref(value));
@@ -315,19 +336,14 @@ impl<'a> Shaper<'a> {
             if let Some(parts) = members.get(keyword).and_then(Value::as_array)
                 && parts.iter().any(|part| self.says_type(part))
             {
-                return self.union(members, keyword, parts, view, hint, depth);
+                return self.union(members, keyword, parts, at);
             }
         }
         let kinds = kinds(members);
         if kinds.is_empty() {
             return Shape::Any;
         }
-        Shape::union(
-            kinds
-                .into_iter()
-                .map(|kind| self.shape_of_kind(kind, members, view, hint, depth))
-                .collect(),
-        )
+        Shape::union(kinds.into_iter().map(|kind| self.shape_of_kind(kind, members, at)).collect())
     }
 
     /// Whether a part of a union is more than a condition such as `{"required": ["a"]}`.
@@ -340,8 +356,7 @@ impl<'a> Shaper<'a> {
         })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the state of one recursive walk")]
-    fn union(&mut self, members: &Map<String, Value>, keyword: &str, parts: &[Value], view: View, hint: &str, depth: usize) -> Shape {
+    fn union(&mut self, members: &Map<String, Value>, keyword: &str, parts: &[Value], at: At<'_>) -> Shape {
         let mut base = members.clone();
         base.shift_remove(keyword);
         let has_base = record(&Value::Object(base.clone())).is_some();
@@ -349,18 +364,18 @@ impl<'a> Shaper<'a> {
         let mut shapes = Vec::new();
         for (index, part) in parts.iter().take(MAX_UNION_PARTS).enumerate() {
             let hint = match schema::reference(part) {
-                Some(name) if has_base => format!("{hint}{name}"),
+                Some(name) if has_base => format!("{}{name}", at.hint),
                 Some(name) => name.to_owned(),
                 None => match part.get("title").and_then(Value::as_str) {
-                    Some(title) => format!("{hint}{}", pascal(title)),
-                    None if records < 2 => hint.to_owned(),
-                    None => format!("{hint}Option{}", index + 1),
+                    Some(title) => format!("{}{}", at.hint, pascal(title)),
+                    None if records < 2 => at.hint.to_owned(),
+                    None => format!("{}Option{}", at.hint, index + 1),
                 },
             };
             let shape = if has_base {
-                self.shape(&serde_json::json!({ "allOf": [part, base] }), view, &hint, depth + 1)
+                self.shape(&serde_json::json!({ "allOf": [part, base] }), at.deeper(&hint))
             } else {
-                self.shape(part, view, &hint, depth + 1)
+                self.shape(part, at.deeper(&hint))
             };
             shapes.push(shape);
         }
@@ -373,7 +388,7 @@ impl<'a> Shaper<'a> {
         Shape::union(shapes)
     }
 
-    fn shape_of_kind(&mut self, kind: &str, members: &Map<String, Value>, view: View, hint: &str, depth: usize) -> Shape {
+    fn shape_of_kind(&mut self, kind: &str, members: &Map<String, Value>, at: At<'_>) -> Shape {
         match kind {
             "null" => Shape::Null,
             "boolean" => Shape::Boolean,
@@ -381,35 +396,35 @@ impl<'a> Shaper<'a> {
             "number" => Shape::Number,
             "string" if is_bytes(members) => Shape::Bytes,
             "string" => Shape::Text,
-            "array" => self.list(members, view, hint, depth),
-            "object" => self.map(members, view, hint, depth),
+            "array" => self.list(members, at),
+            "object" => self.map(members, at),
             _ => Shape::Any,
         }
     }
 
-    fn list(&mut self, members: &Map<String, Value>, view: View, hint: &str, depth: usize) -> Shape {
-        let hint = format!("{hint}Item");
+    fn list(&mut self, members: &Map<String, Value>, at: At<'_>) -> Shape {
+        let hint = format!("{}Item", at.hint);
         let rest = members.get("items");
         let Some(places) = members
             .get("prefixItems")
             .and_then(Value::as_array)
             .filter(|places| !places.is_empty())
         else {
-            let item = rest.map_or(Shape::Any, |items| self.shape(items, view, &hint, depth + 1));
+            let item = rest.map_or(Shape::Any, |items| self.shape(items, at.deeper(&hint)));
             return Shape::List(Box::new(item));
         };
         let items = places
             .iter()
             .take(MAX_UNION_PARTS)
-            .map(|place| self.shape(place, view, &hint, depth + 1))
+            .map(|place| self.shape(place, at.deeper(&hint)))
             .collect();
         let is_closed =
             rest == Some(&Value::Bool(false)) || members.get("maxItems").and_then(Value::as_u64) == u64::try_from(places.len()).ok();
-        let rest = (!is_closed).then(|| Box::new(rest.map_or(Shape::Any, |items| self.shape(items, view, &hint, depth + 1))));
+        let rest = (!is_closed).then(|| Box::new(rest.map_or(Shape::Any, |items| self.shape(items, at.deeper(&hint)))));
         Shape::Tuple { items, rest }
     }
 
-    fn map(&mut self, members: &Map<String, Value>, view: View, hint: &str, depth: usize) -> Shape {
+    fn map(&mut self, members: &Map<String, Value>, at: At<'_>) -> Shape {
         // An object with properties beside other types (`type: [object, string]`).
         if members
             .get("properties")
@@ -418,9 +433,9 @@ impl<'a> Shaper<'a> {
         {
             let mut whole = members.clone();
             whole.insert("type".to_owned(), Value::from("object"));
-            return self.shape_of_whole(&Value::Object(whole), view, hint, depth);
+            return self.shape_of_whole(&Value::Object(whole), at);
         }
-        let hint = format!("{hint}Value");
+        let hint = format!("{}Value", at.hint);
         let patterns = members
             .get("patternProperties")
             .and_then(Value::as_object)
@@ -430,7 +445,7 @@ impl<'a> Shaper<'a> {
         let values: Vec<Shape> = patterns
             .chain(others)
             .take(MAX_UNION_PARTS)
-            .map(|schema| self.shape(schema, view, &hint, depth + 1))
+            .map(|schema| self.shape(schema, at.deeper(&hint)))
             .collect();
         Shape::Map(Box::new(if values.is_empty() { Shape::Any } else { Shape::union(values) }))
     }

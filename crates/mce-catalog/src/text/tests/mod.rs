@@ -1,6 +1,8 @@
 //! Golden texts of a document with a trap of each kind.
 
+use proptest::prelude::*;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::*;
 use crate::function::Types;
@@ -100,4 +102,73 @@ fn unions_of_unions_end() {
     function.result = Some(serde_json::json!({"$ref": "#/$defs/T0"}));
     let card = card(&function, &types, Language::TypeScript, 10_000);
     assert!(card.types.chars().count() < 20_000);
+}
+
+/// Schemas of any shape, valid or not, that refer to each other.
+fn schemas() -> impl Strategy<Value = Value> {
+    let keyword = prop::sample::select(vec![
+        "type",
+        "properties",
+        "required",
+        "items",
+        "prefixItems",
+        "allOf",
+        "oneOf",
+        "anyOf",
+        "enum",
+        "const",
+        "$ref",
+        "default",
+        "example",
+        "description",
+        "format",
+        "additionalProperties",
+        "readOnly",
+        "writeOnly",
+        "title",
+        "class",
+        "a-b",
+        "__proto__",
+    ]);
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        prop::sample::select(vec![
+            "object",
+            "array",
+            "string",
+            "null",
+            "binary",
+            "#/$defs/A",
+            "#/$defs/B",
+            "#/$defs/Gone",
+            "x\n\"*/#'\\\u{2028}"
+        ])
+        .prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 60, 6, move |inner| {
+        let members = prop::collection::vec((keyword.clone(), inner.clone()), 0..6);
+        prop_oneof![
+            prop::collection::vec(inner, 0..4).prop_map(Value::from),
+            members.prop_map(|members| Value::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_schema_becomes_a_bounded_text(a in schemas(), b in schemas()) {
+        let types = Types::from([("A".to_owned(), a.clone()), ("B".to_owned(), b)]);
+        let mut function = fixture().functions.remove(0);
+        function.result = Some(a.clone());
+        function.parameters[1].schema = a;
+        for language in [Language::Python, Language::TypeScript] {
+            let card = card(&function, &types, language, 500);
+            let is_one_line = !card.signature.contains(['\n', '\r', '\u{2028}']);
+            prop_assert!(is_one_line);
+            prop_assert!(card.types.chars().count() < 3000);
+        }
+    }
 }
