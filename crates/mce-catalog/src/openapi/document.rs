@@ -87,6 +87,8 @@ pub(super) struct Reader<'a> {
     pub(super) patterns: BTreeMap<String, bool>,
     /// Files in bodies, by the schema's place.
     pub(super) binary_fields: BTreeMap<(usize, String), BinaryFields>,
+    /// References to maps of properties that are being followed.
+    pub(super) maps_followed: usize,
     /// Why operations have no base URL, with the place.
     pub(super) without_server: Vec<(String, String)>,
     problems: BTreeSet<Problem>,
@@ -138,6 +140,7 @@ pub(super) fn read(bytes: &[u8], origin: &Origin, load: &dyn Load) -> Result<Doc
         security_schemes: BTreeMap::new(),
         patterns: BTreeMap::new(),
         binary_fields: BTreeMap::new(),
+        maps_followed: 0,
         without_server: Vec::new(),
         problems: BTreeSet::new(),
         dropped_problems: 0,

@@ -17,6 +17,8 @@ const MAX_DESCRIPTION: usize = 500;
 const MAX_REPEATED: usize = 12;
 /// Hops of a chain of references that are nothing but references.
 const MAX_HOPS: usize = 64;
+/// References to maps of properties inside of each other.
+const MAX_MAPS: usize = 2;
 
 /// Whether a missing `type` may be inferred from other keywords: not in the parts of a composition, which may rely on
 /// accepting anything else.
@@ -210,18 +212,29 @@ impl<'a> Reader<'a> {
             }
             return;
         }
-        // Some write a reference to a whole map of properties; a property of this name would be a schema.
-        let followed = member.text("$ref").is_some().then(|| self.references.follow(member.clone()));
-        let member = &match followed {
-            None => member.clone(),
-            Some(Ok(followed)) => followed.node,
-            Some(Err(reason)) => return self.problem(member, &format!("{reason}; these properties are left out")),
+        if member.text("$ref").is_some() {
+            return self.referenced_map(key, member, out);
+        }
+        let schemas = member.members().map(|(name, schema)| (name.to_owned(), self.schema(&schema)));
+        out.insert(key.to_owned(), schemas.collect());
+    }
+
+    /// Some write a reference to a whole map of properties; a property called `$ref` would be a schema and no text.
+    fn referenced_map(&mut self, key: &str, member: &Node<'a>, out: &mut Map<String, Value>) {
+        let end = match self.references.follow(member.clone()) {
+            // Such maps are no types, so only this ends a circle of them.
+            Ok(_) if self.maps_followed >= MAX_MAPS => Err("a reference to properties leads to further ones".to_owned()),
+            Ok(followed) if followed.node.object().is_none() => Err("the reference leads to no properties".to_owned()),
+            other => other,
         };
-        let schemas = member
-            .members()
-            .map(|(name, schema)| (name.to_owned(), self.schema(&schema)))
-            .collect();
-        out.insert(key.to_owned(), Value::Object(schemas));
+        match end {
+            Ok(followed) => {
+                self.maps_followed += 1;
+                self.schema_map(key, &followed.node, out);
+                self.maps_followed -= 1;
+            }
+            Err(reason) => self.problem(member, &format!("{reason}; these properties are left out")),
+        }
     }
 
     fn pattern_properties(&mut self, member: &Node<'a>, out: &mut Map<String, Value>) {

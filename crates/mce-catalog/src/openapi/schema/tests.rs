@@ -249,3 +249,15 @@ fn references_that_multiply_end() {
     let document = document("3.0.3", Value::Object(schemas));
     assert!(document.types.contains_key("X"));
 }
+
+#[test]
+fn references_to_maps_of_properties_are_followed_and_end() {
+    let schemas = json!({
+        "X": {"type": "object", "properties": {"$ref": "#/components/schemas/Other/properties"}},
+        "Other": {"type": "object", "properties": {"a": {"type": "string"}}},
+    });
+    let expected = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    assert_eq!(document("3.0.3", schemas).types["X"], expected);
+    let circle = json!({"X": {"type": "object", "properties": {"$ref": "#/components"}}});
+    assert!(document("3.0.3", circle).problems[0].message.contains("properties are left out"));
+}
