@@ -35,6 +35,8 @@ struct State {
     ready: VecDeque<Worker>,
     waiting: VecDeque<oneshot::Sender<Result<Worker, EngineError>>>,
     preparing: usize,
+    /// The last worker could not be made: none is made ahead until one is wanted.
+    is_failing: bool,
     prepared: mpsc::UnboundedSender<Result<Worker, EngineError>>,
 }
 
@@ -51,6 +53,7 @@ impl Pool {
             ready: VecDeque::new(),
             waiting: VecDeque::new(),
             preparing: 0,
+            is_failing: false,
             prepared,
         };
         tokio::spawn(serve(state, inbox, arrivals));
@@ -113,6 +116,7 @@ async fn serve(mut state: State, mut inbox: mpsc::Receiver<Request>, mut arrival
 impl State {
     fn arrive(&mut self, arrival: Result<Worker, EngineError>) {
         self.preparing = self.preparing.saturating_sub(1);
+        self.is_failing = arrival.is_err();
         match arrival {
             Ok(worker) => self.ready.push_back(worker),
             Err(error) => {
@@ -138,7 +142,7 @@ impl State {
                 self.ready.push_front(worker);
             }
         }
-        let wanted = self.waiting.len() + if self.server.is_some() { self.size } else { 0 };
+        let wanted = self.waiting.len() + if self.server.is_some() && !self.is_failing { self.size } else { 0 };
         let missing = wanted.saturating_sub(self.ready.len() + self.preparing);
         if missing == 0 {
             return;
