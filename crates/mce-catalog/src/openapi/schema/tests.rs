@@ -258,6 +258,6 @@ fn references_to_maps_of_properties_are_followed_and_end() {
     });
     let expected = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     assert_eq!(document("3.0.3", schemas).types["X"], expected);
-    let circle = json!({"X": {"type": "object", "properties": {"$ref": "#/components"}}});
+    let circle = json!({"X": {"type": "object", "properties": {"$ref": "#/components/schemas"}}});
     assert!(document("3.0.3", circle).problems[0].message.contains("properties are left out"));
 }
