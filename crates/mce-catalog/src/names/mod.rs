@@ -158,7 +158,7 @@ fn unique(parameters: &[ParameterKey<'_>], has_body: bool, make: fn(&[String]) -
 }
 
 /// A type's name in Pascal case, not yet unique; `None` if nothing in `original` can be part of an identifier.
-pub fn type_name(original: &str) -> Option<String> {
+pub(crate) fn type_name(original: &str) -> Option<String> {
     let words = words(original);
     if words.is_empty() {
         return None;
@@ -174,13 +174,8 @@ pub fn type_name(original: &str) -> Option<String> {
 }
 
 /// `name`, told apart from all others by a hash of `identity`.
-pub fn with_hash(name: &str, identity: &str) -> String {
+pub(crate) fn with_hash(name: &str, identity: &str) -> String {
     format!("{name}_{}", hash(identity))
-}
-
-/// A server's name as an identifier of both languages, lower case: `My-API` is `my_api`.
-pub fn server(original: &str) -> String {
-    function_identifier(&or_words(words(original), "server")).python
 }
 
 fn set(names: &mut [Option<Identifier>], index: usize, name: Identifier) {
@@ -323,7 +318,7 @@ fn hash(identity: &str) -> String {
 
 /// Lower-case words: split at what is no part of an identifier and where the case changes. Comparison signs, and a sign
 /// before a number, are words of their own.
-pub fn words(original: &str) -> Vec<String> {
+fn words(original: &str) -> Vec<String> {
     let text: Vec<char> = original.nfkc().collect();
     let mut words = Vec::new();
     let mut word = String::new();
