@@ -129,9 +129,14 @@ impl Broker {
         };
         outcome.inspect_err(|error| {
             if error.kind == CallErrorKind::Policy {
-                self.audit.refuse(request.run, request.function, error);
+                self.refuse(request.run, request.function, error);
             }
         })
+    }
+
+    /// Notes in the audit log that something was refused.
+    pub(crate) fn refuse(&self, run: &str, reference: &str, error: &CallError) {
+        self.audit.refuse(run, reference, error);
     }
 
     async fn call_found(&self, request: CallRequest<'_>, found: &Arc<FoundFunction>) -> Result<Answer, CallError> {

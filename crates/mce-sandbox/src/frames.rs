@@ -31,6 +31,9 @@ const CONTENT_BYTES: usize = 12 << 20;
 /// Names in one request for descriptions.
 const NAMES: usize = 500;
 
+/// Header fields of one request of a program's own.
+const HEADERS: usize = 200;
+
 /// A frame that a worker sent.
 #[derive(Debug)]
 pub enum WorkerFrame {
@@ -162,7 +165,7 @@ pub fn parse(frame: &[u8], output_bytes: usize) -> Result<WorkerFrame, FrameProb
             let error: WireError = serde_json::from_str(required(wire.error, "error")?.get()).map_err(shape)?;
             Ok(WorkerFrame::Error(Box::new(error.into_program_error())))
         }
-        "call" | "describe" | "servers" | "search" => {
+        "call" | "fetch" | "describe" | "servers" | "search" => {
             bounded("call", frame, CALL_BYTES)?;
             Ok(WorkerFrame::Call {
                 id: required(wire.id, "id")?,
@@ -199,6 +202,11 @@ struct Wire<'a> {
     naming: Option<Naming>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
+    with_headers: Option<bool>,
+    method: Option<String>,
+    url: Option<String>,
+    headers: Option<Vec<(String, String)>>,
+    body: Option<String>,
     server: Option<String>,
     names: Option<Vec<String>>,
     query: Option<String>,
@@ -292,8 +300,10 @@ fn read_call(wire: Wire<'_>) -> Result<HostCall, FrameProblem> {
                 function: required(wire.function, "function")?,
                 naming: required(wire.naming, "naming")?,
                 arguments: arguments.to_owned(),
+                with_headers: wire.with_headers.unwrap_or_default(),
             })
         }
+        "fetch" => read_fetch(wire),
         "describe" => {
             let names = wire.names.unwrap_or_default();
             if names.len() > NAMES {
@@ -313,6 +323,24 @@ fn read_call(wire: Wire<'_>) -> Result<HostCall, FrameProblem> {
         }),
         _ => Ok(HostCall::Servers {}),
     }
+}
+
+fn read_fetch(wire: Wire<'_>) -> Result<HostCall, FrameProblem> {
+    let headers = wire.headers.unwrap_or_default();
+    if headers.len() > HEADERS {
+        return Err(FrameProblem::Shape {
+            reason: format!("more than {HEADERS} header fields are sent"),
+        });
+    }
+    let body = wire.body.map(|body| STANDARD.decode(body)).transpose();
+    Ok(HostCall::Fetch {
+        method: required(wire.method, "method")?,
+        url: required(wire.url, "url")?,
+        headers,
+        body: body.map_err(|_| FrameProblem::Shape {
+            reason: "`body` is no base64".to_owned(),
+        })?,
+    })
 }
 
 /// Depth and surrogates, before anything recursive or lenient reads the text.
@@ -440,6 +468,7 @@ mod tests {
                     function,
                     naming: Naming::Language,
                     arguments,
+                    with_headers: false,
                 },
         } = parse(text.as_bytes(), 1000).unwrap()
         else {
@@ -447,6 +476,32 @@ mod tests {
         };
         assert_eq!(function, "demo.get");
         assert_eq!(arguments.get(), r#"{"id": 123456789012345678901234567890}"#);
+    }
+
+    #[test]
+    fn a_request_of_its_own_has_header_fields_and_a_body_of_bytes() {
+        let text = r#"{"op":"fetch","id":1,"method":"PUT","url":"http://a/","headers":[["A","b"],["A","c"]],"body":"AP8="}"#;
+        let WorkerFrame::Call {
+            id: 1,
+            call:
+                HostCall::Fetch {
+                    method,
+                    url,
+                    headers,
+                    body,
+                },
+        } = parse(text.as_bytes(), 1000).unwrap()
+        else {
+            panic!("no fetch")
+        };
+        let pair = |value: &str| ("A".to_owned(), value.to_owned());
+        assert_eq!((method.as_str(), url.as_str()), ("PUT", "http://a/"));
+        assert_eq!((headers, body), (vec![pair("b"), pair("c")], Some(vec![0, 255])));
+        let many = format!(
+            r#"{{"op":"fetch","id":1,"method":"GET","url":"http://a","headers":[{}]}}"#,
+            [r#"["a","b"]"#; 201].join(",")
+        );
+        assert!(matches!(problem_of(&many), FrameProblem::Shape { .. }));
     }
 
     #[test]
@@ -465,6 +520,9 @@ mod tests {
             r#"{"op":"call","function":"f","naming":"language","arguments":{}}"#,
             r#"{"op":"call","id":1,"function":"f","naming":"language","arguments":[]}"#,
             r#"{"op":"call","id":1,"function":"f","naming":"other","arguments":{}}"#,
+            r#"{"op":"fetch","id":1,"method":"GET"}"#,
+            r#"{"op":"fetch","id":1,"method":"GET","url":"http://a","body":"!"}"#,
+            r#"{"op":"fetch","id":1,"method":"GET","url":"http://a","headers":[["a"]]}"#,
             r#"{"op":"result"}"#,
             r#"{"op":"result","value":1,"contents":[{"mime_type":"image/png","base64":"!"}]}"#,
             r#"{"op":"result","value":1} {"op":"log","text":""}"#,

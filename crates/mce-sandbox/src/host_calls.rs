@@ -19,6 +19,23 @@ pub enum HostCall {
         naming: Naming,
         /// An object.
         arguments: Box<RawValue>,
+        /// The answer is an object: `status`, `headers` as pairs with lower-case names, and `value`, or `base64` where the
+        /// value is bytes.
+        with_headers: bool,
+    },
+    /// Send an HTTP request of the program's own to an allowed host. No credential goes with it.
+    ///
+    /// The answer is an object: `status`; `url`, after redirects; `headers` as pairs with lower-case names; `body` in base64.
+    /// Any status is an answer.
+    Fetch {
+        /// `GET`, `POST`, ...
+        method: String,
+        /// Absolute.
+        url: String,
+        /// Names and values, as the program wrote them.
+        headers: Vec<(String, String)>,
+        /// What is sent; on the wire in base64.
+        body: Option<Vec<u8>>,
     },
     /// Stubs of functions that a program imports.
     Describe {

@@ -203,7 +203,7 @@ impl State<'_> {
             }));
         }
         let count = match &call {
-            HostCall::Call { .. } | HostCall::Search { .. } => &mut self.calls_made,
+            HostCall::Call { .. } | HostCall::Fetch { .. } | HostCall::Search { .. } => &mut self.calls_made,
             HostCall::Describe { .. } | HostCall::Servers {} => &mut self.descriptions,
         };
         *count = count.saturating_add(1);

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use mce_sandbox::{
     BoxFuture, CallFailure, Description, FunctionStub, HostCall, HostCalls, HostValue, Language, Launcher, Limits, Outcome, ParameterStub,
     Program, Sandbox, SandboxOptions,
@@ -98,7 +100,21 @@ impl HostCalls for Api {
                 HostCall::Servers {} => Ok(raw(&json!(["demo", "locked", "calendar"]))),
                 HostCall::Search { query, limit, .. } => Ok(raw(&json!([{ "name": "get_item", "query": query, "limit": limit }]))),
                 HostCall::Describe { server, names } => describe(&server, &names),
-                HostCall::Call { function, arguments, .. } => self.answer(&function, &arguments).await,
+                HostCall::Call {
+                    function,
+                    arguments,
+                    with_headers,
+                    ..
+                } => {
+                    let value = self.answer(&function, &arguments).await?;
+                    Ok(if with_headers { with_status(value) } else { value })
+                }
+                HostCall::Fetch {
+                    method,
+                    url,
+                    headers,
+                    body,
+                } => fetch(&method, &url, &headers, body.as_deref()),
             }
         })
     }
@@ -135,6 +151,29 @@ impl Api {
             _ => Err(failure("argument", "there is no such function")),
         }
     }
+}
+
+/// An answer that tells what was asked for; the host `refused.test` is not allowed.
+fn fetch(method: &str, url: &str, headers: &[(String, String)], body: Option<&[u8]>) -> Result<HostValue, CallFailure> {
+    if url.contains("refused.test") {
+        return Err(failure("policy", "`refused.test` is not among the allowed domains"));
+    }
+    let told = json!({"method": method, "headers": headers, "body": body.map(|body| STANDARD.encode(body))});
+    let status = if url.ends_with("/missing") { 404 } else { 200 };
+    Ok(raw(&json!({
+        "status": status,
+        "url": url,
+        "headers": [["content-type", "application/json"], ["x-a", "1"], ["x-a", "2"]],
+        "body": STANDARD.encode(told.to_string()),
+    })))
+}
+
+fn with_status(value: HostValue) -> HostValue {
+    let (key, value) = match value {
+        HostValue::Json(value) => ("value", serde_json::from_str(value.get()).unwrap()),
+        HostValue::Bytes(bytes) => ("base64", json!(STANDARD.encode(bytes))),
+    };
+    raw(&json!({"status": 201, "headers": [["link", "<x>; rel=next"]], key: value}))
 }
 
 fn describe(server: &str, names: &[String]) -> Result<HostValue, CallFailure> {

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use mce_broker::{Answer, AnswerValue, Broker, CallError, CallErrorKind, CallRequest, Caller};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mce_broker::{Answer, AnswerValue, Broker, CallError, CallErrorKind, CallRequest, Caller, FetchRequest};
 use mce_catalog::function::Effect;
 use mce_sandbox::{BoxFuture, CallFailure, HostCall, HostCalls, HostValue, Language, Naming};
 use serde::Serialize;
@@ -39,7 +41,13 @@ impl RunCalls {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn call_function(&self, function: &str, naming: Naming, arguments: &RawValue) -> Result<HostValue, CallFailure> {
+    async fn call_function(
+        &self,
+        function: &str,
+        naming: Naming,
+        arguments: &RawValue,
+        with_headers: bool,
+    ) -> Result<HostValue, CallFailure> {
         let request = CallRequest {
             run: &self.run,
             caller: caller(self.language),
@@ -58,12 +66,32 @@ impl RunCalls {
             }
             Err(_) => {}
         }
-        result
-            .map_err(|error| CallFailure {
-                function: error.function.clone(),
-                ..failure_of(&error).into()
-            })
-            .and_then(host_value)
+        let answer = result.map_err(call_failure)?;
+        if with_headers {
+            answer_with_headers(answer)
+        } else {
+            host_value(answer.value)
+        }
+    }
+
+    async fn fetch(&self, request: FetchRequest<'_>) -> Result<HostValue, CallFailure> {
+        let effect = FetchRequest::effect(request.method);
+        let start = Instant::now();
+        let result = self.broker.fetch(request).await;
+        match &result {
+            Ok(answer) => self.count(&answer.function, effect, start, true),
+            Err(error) if may_have_been_sent(&error.kind) => {
+                self.count(error.function.as_deref().unwrap_or("fetch"), effect, start, false);
+            }
+            Err(_) => {}
+        }
+        let answer = result.map_err(call_failure)?;
+        json(&Fetched {
+            status: answer.status,
+            url: answer.url,
+            headers: answer.headers,
+            body: STANDARD.encode(answer.body),
+        })
     }
 
     fn count(&self, function: &str, effect: Effect, start: Instant, is_ok: bool) {
@@ -93,7 +121,23 @@ impl HostCalls for RunCalls {
                     function,
                     naming,
                     arguments,
-                } => self.call_function(&function, naming, &arguments).await,
+                    with_headers,
+                } => self.call_function(&function, naming, &arguments, with_headers).await,
+                HostCall::Fetch {
+                    method,
+                    url,
+                    headers,
+                    body,
+                } => {
+                    self.fetch(FetchRequest {
+                        run: &self.run,
+                        method: &method,
+                        url: &url,
+                        headers: &headers,
+                        body,
+                    })
+                    .await
+                }
                 HostCall::Describe { server, names } => json(&self.discovery.describe(&server, &names, self.language)?),
                 HostCall::Servers {} => json(&self.discovery.server_names()?),
                 HostCall::Search { query, server, limit } => {
@@ -118,12 +162,53 @@ fn broker_naming(naming: Naming) -> mce_broker::Naming {
     }
 }
 
-fn host_value(answer: Answer) -> Result<HostValue, CallFailure> {
-    match answer.value {
+fn host_value(value: AnswerValue) -> Result<HostValue, CallFailure> {
+    match value {
         AnswerValue::Json(json) => Ok(HostValue::Json(json)),
         AnswerValue::Text(text) => json(&text),
         AnswerValue::Bytes(bytes) => Ok(HostValue::Bytes(bytes)),
         AnswerValue::Empty => json(&()),
+    }
+}
+
+/// The object that [`HostCall::Call`] with `with_headers` is answered by.
+#[derive(Serialize)]
+struct AnswerWithHeaders {
+    status: u16,
+    headers: Vec<(String, String)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base64: Option<String>,
+}
+
+fn answer_with_headers(answer: Answer) -> Result<HostValue, CallFailure> {
+    let (value, base64) = match host_value(answer.value)? {
+        HostValue::Json(value) => (Some(value), None),
+        HostValue::Bytes(bytes) => (None, Some(STANDARD.encode(bytes))),
+    };
+    json(&AnswerWithHeaders {
+        status: answer.status,
+        headers: answer.headers,
+        value,
+        base64,
+    })
+}
+
+/// The object that [`HostCall::Fetch`] is answered by.
+#[derive(Serialize)]
+struct Fetched {
+    status: u16,
+    url: String,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "by value it fits `map_err`")]
+fn call_failure(error: CallError) -> CallFailure {
+    CallFailure {
+        function: error.function.clone(),
+        ..failure_of(&error).into()
     }
 }
 
