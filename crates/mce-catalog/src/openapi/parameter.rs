@@ -170,7 +170,6 @@ impl<'a> Reader<'a> {
         } else {
             self.encoded(declared, location)
         };
-        let is_text_by_nature = location == Location::Path && schema.as_object().is_some_and(serde_json::Map::is_empty);
         Parameter {
             original: declared.name.to_owned(),
             key: String::new(),
@@ -180,7 +179,7 @@ impl<'a> Reader<'a> {
             is_required: location == Location::Path || node.flag("required") == Some(true),
             is_deprecated: node.flag("deprecated") == Some(true),
             description: declared.description(),
-            schema: if is_text_by_nature { json!({"type": "string"}) } else { schema },
+            schema,
             encoding,
         }
     }

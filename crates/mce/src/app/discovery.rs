@@ -268,7 +268,7 @@ impl Discovery {
 
     /// The named types that a function needs.
     pub(crate) fn types_for(&self, function: &Function) -> Types {
-        self.catalog.types_for(function).unwrap_or_default()
+        self.catalog.types_to_show(function).unwrap_or_default()
     }
 
     /// What calling a function does, if it can be found.
