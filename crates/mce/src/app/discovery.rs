@@ -21,6 +21,10 @@ const HITS: usize = 8;
 const MAX_HITS: u32 = 50;
 /// Characters of a search's answer for each hit of its default number: 8 hits stay below 800 tokens.
 const HIT_CHARS: usize = 330;
+/// Characters of the first hit's signature before its optional arguments are left out.
+const FIRST_SIGNATURE_CHARS: usize = 900;
+/// The same for the other hits.
+const SIGNATURE_CHARS: usize = 400;
 /// Characters of the types in the answer of `get_functions`, for each function.
 const TYPE_CHARS: usize = 6_000;
 /// Literals that a stub carries at most; the check of more is the broker's.
@@ -108,7 +112,8 @@ impl Discovery {
             let types = self.types_for(&function);
             // The best hits get the room that the others leave.
             let room = (left / 2).saturating_sub(HIT_CHARS);
-            let outline = text::outline(&function, &types, language, room);
+            let bound = if hits.is_empty() { FIRST_SIGNATURE_CHARS } else { SIGNATURE_CHARS };
+            let (outline, optional) = outline(&function, &types, language, room, bound);
             let cost =
                 outline.signature.chars().count() + outline.types.chars().count() + hit.summary.chars().count() + hit.server.len() + 40;
             if cost > left && !hits.is_empty() {
@@ -118,6 +123,9 @@ impl Discovery {
             let mut entry = json!({"server": hit.server, "signature": outline.signature});
             if !hit.summary.is_empty() && !outline.signature.contains(&hit.summary) {
                 entry["summary"] = json!(hit.summary);
+            }
+            if optional > 0 {
+                entry["optional"] = json!(format!("{optional} arguments are not shown; get_functions shows them"));
             }
             if !outline.types.is_empty() {
                 entry["types"] = json!(outline.types);
@@ -298,6 +306,18 @@ impl Discovery {
             serde_json::from_str(&text).unwrap_or(Value::String(text))
         }
     }
+}
+
+/// A function in a few lines. One with a long signature is shown without its optional arguments; gives their number.
+fn outline(function: &Function, types: &Types, language: text::Language, room: usize, bound: usize) -> (text::Outline, usize) {
+    let whole = text::outline(function, types, language, room);
+    let optional = function.parameters.iter().filter(|parameter| !parameter.is_required).count();
+    if optional == 0 || whole.signature.chars().count() <= bound {
+        return (whole, 0);
+    }
+    let mut brief = function.clone();
+    brief.parameters.retain(|parameter| parameter.is_required);
+    (text::outline(&brief, types, language, room), optional)
 }
 
 fn listed_server(server: &ServerSummary) -> Value {

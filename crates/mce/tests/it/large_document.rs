@@ -3,27 +3,18 @@
 use std::path::PathBuf;
 
 use mce_test::FakeApi;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::client::Client;
 use crate::project::Project;
+use crate::serve::tokens;
 
-fn document() -> Option<PathBuf> {
-    #[expect(clippy::disallowed_methods, reason = "tests find other people's documents by a variable")]
-    let folder = std::env::var_os("MCE_TEST_CORPUS").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"),
-        PathBuf::from,
-    );
-    let file = folder.join("specs/github-api.json");
-    file.exists().then_some(file)
-}
-
-#[test]
-fn functions_of_a_large_document_can_be_called() {
+/// A configuration with GitHub's document, compiled; nothing where the corpus is not there.
+fn github(api: &FakeApi, test: &str) -> Option<Project> {
     let Some(document) = document() else {
-        eprintln!("NOT RUN: functions_of_a_large_document_can_be_called: the corpus is not there; set MCE_TEST_CORPUS");
-        return;
+        eprintln!("NOT RUN: {test}: the corpus is not there; set MCE_TEST_CORPUS");
+        return None;
     };
-    let api = FakeApi::start();
     let project = Project::empty().with("GH_TOKEN", "github-token-5512");
     project.write(
         "mce.yaml",
@@ -45,8 +36,27 @@ fn functions_of_a_large_document_can_be_called() {
         (1223, 1223, 0),
         "{server}"
     );
+    Some(project)
+}
 
-    let check = |operation: &str, arguments: serde_json::Value, method: &str, target: &str, body: &str| {
+fn document() -> Option<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "tests find other people's documents by a variable")]
+    let folder = std::env::var_os("MCE_TEST_CORPUS").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"),
+        PathBuf::from,
+    );
+    let file = folder.join("specs/github-api.json");
+    file.exists().then_some(file)
+}
+
+#[test]
+fn functions_of_a_large_document_can_be_called() {
+    let api = FakeApi::start();
+    let Some(project) = github(&api, "functions_of_a_large_document_can_be_called") else {
+        return;
+    };
+
+    let check = |operation: &str, arguments: Value, method: &str, target: &str, body: &str| {
         let ended = project.run(&["call", &format!("github:{operation}"), "--json", &arguments.to_string()]);
         assert_eq!(ended.code, 0, "{ended:?}");
         let request = &api.take_requests()[0];
@@ -89,4 +99,23 @@ fn functions_of_a_large_document_can_be_called() {
     let answer = project.run(&["exec", "p.py", "--json"]).json();
     assert_eq!(answer["success"], json!(true), "{answer}");
     assert_eq!(api.take_requests()[0].target, "/repos/a/b/issues/1/reactions");
+}
+
+#[test]
+fn answers_of_a_large_catalog_stay_within_their_tokens() {
+    let api = FakeApi::start();
+    let Some(project) = github(&api, "answers_of_a_large_catalog_stay_within_their_tokens") else {
+        return;
+    };
+    let queries = std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/search/queries.jsonl")).unwrap();
+    let (mut client, hello) = Client::initialize(&project, "2025-11-25");
+    let tools = client.request("tools/list", json!({}));
+    assert!(tokens(&tools.to_string()) <= 600 && tokens(hello["instructions"].as_str().unwrap()) <= 200);
+    for query in queries.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let (answer, _) = client.call("search_functions", json!({"query": query["q"]}));
+        let cost = tokens(&answer.to_string());
+        assert!(cost <= 800, "{cost} tokens for {}: {answer}", query["q"]);
+    }
+    let (answer, _) = client.call("list_servers", json!({}));
+    assert!(tokens(&answer.to_string()) <= 300, "{answer}");
 }

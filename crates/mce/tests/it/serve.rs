@@ -20,7 +20,7 @@ macro_rules! snapshot {
     };
 }
 
-fn tokens(text: &str) -> usize {
+pub(crate) fn tokens(text: &str) -> usize {
     tiktoken_rs::o200k_base_singleton().encode_ordinary(text).len()
 }
 
