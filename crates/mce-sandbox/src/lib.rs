@@ -4,6 +4,7 @@ mod engine_error;
 mod fork_server;
 pub mod frames;
 mod host_calls;
+mod lane;
 mod options;
 mod places;
 mod pool;

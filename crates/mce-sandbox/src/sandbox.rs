@@ -2,15 +2,15 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use mce_jail::{LayerStatus, Layers};
 
+use crate::lane::Lane;
 use crate::places::{Full, Places};
-use crate::pool::{Engine, Pool};
-use crate::python::PythonEngine;
+use crate::python::{Preload, Python, PythonEngine};
 use crate::run_end::{self, error};
 use crate::worker::Worker;
 use crate::{EngineError, ErrorKind, HostCalls, Language, Outcome, Program, ProgramError, SandboxOptions, run};
@@ -19,8 +19,11 @@ use crate::{EngineError, ErrorKind, HostCalls, Language, Outcome, Program, Progr
 pub struct Sandbox {
     options: Arc<SandboxOptions>,
     places: Places,
-    python: Arc<PythonEngine>,
-    pool: OnceLock<Pool>,
+    python: Arc<Python>,
+    /// Programs of the standard library and of servers.
+    python_bare: Lane,
+    /// Programs that import data libraries.
+    python_data: Lane,
     is_stopped: AtomicBool,
 }
 
@@ -73,17 +76,22 @@ impl Sandbox {
     pub fn new(options: SandboxOptions) -> Self {
         let places = Places::new(options.concurrent_runs, options.queued_runs);
         let options = Arc::new(options);
-        let python = Arc::new(PythonEngine::new(Arc::clone(&options)));
+        let python = Arc::new(Python::new(Arc::clone(&options)));
+        let lane = |preload| {
+            let engine = PythonEngine::new(Arc::clone(&python), preload);
+            Lane::new(Arc::new(engine), options.is_warm, options.pool_size)
+        };
         Self {
-            options,
             places,
+            python_bare: lane(Preload::Nothing),
+            python_data: lane(Preload::DataLibraries),
             python,
-            pool: OnceLock::new(),
+            options,
             is_stopped: AtomicBool::new(false),
         }
     }
 
-    /// Finds the interpreter, starts the fork server and fills the pool, if the sandbox is warm; else only finds the
+    /// Finds the interpreter, starts the bare fork server and fills its pool, if the sandbox is warm; else only finds the
     /// interpreter.
     ///
     /// # Errors
@@ -91,7 +99,7 @@ impl Sandbox {
     /// Any [`EngineError`]; a later run tries again.
     pub async fn start(&self) -> Result<(), EngineError> {
         if self.options.is_warm {
-            self.pool()?.warm().await.map(drop)
+            self.python_bare.warm().await.map(drop)
         } else {
             self.python.facts().await.map(drop)
         }
@@ -109,7 +117,7 @@ impl Sandbox {
             Ok(place) => place,
             Err(full) => return refused(busy(full)),
         };
-        let worker = match self.worker(program.language).await {
+        let worker = match self.worker(&program).await {
             Ok(worker) => worker,
             Err(fault) => return refused(run_end::engine(&fault)),
         };
@@ -122,18 +130,23 @@ impl Sandbox {
     /// Ends all fork servers and workers and waits until they are gone. Runs under way and later ones end with `internal`.
     pub async fn stop(&self) {
         self.is_stopped.store(true, Ordering::SeqCst);
-        if let Some(pool) = self.pool.get() {
-            pool.stop().await;
-        }
+        self.python_bare.stop().await;
+        self.python_data.stop().await;
+    }
+
+    /// The interpreter and its data libraries. Asks the interpreter once and starts nothing in a jail.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Interpreter`] if there is none that can be used.
+    pub async fn python(&self) -> Result<PythonFacts, EngineError> {
+        self.python.facts().await
     }
 
     /// What this sandbox would use. Starts a fork server, and gets a worker, to know it.
     pub async fn inspect(&self) -> SandboxFacts {
         let python = self.python.facts().await;
-        let started = match self.pool() {
-            Ok(pool) => pool.warm().await,
-            Err(fault) => Err(fault),
-        };
+        let started = self.python_bare.warm().await;
         let on = started.as_ref().ok().map(|server| server.layers());
         let probed = tokio::task::spawn_blocking(mce_jail::probe).await.unwrap_or_default();
         let layers = probed
@@ -147,26 +160,17 @@ impl Sandbox {
         SandboxFacts { python, layers, jail }
     }
 
-    async fn worker(&self, language: Language) -> Result<Worker, EngineError> {
-        match language {
-            Language::Python if self.options.is_warm => self.pool()?.take().await,
-            Language::Python if self.is_stopped.load(Ordering::SeqCst) => Err(EngineError::Stopped),
-            // The worker holds the only handle to its fork server and ends it with itself.
-            Language::Python => self.python.start().await?.fork().await,
-            Language::TypeScript => Err(EngineError::Language {
-                language: language.as_str(),
-            }),
-        }
-    }
-
-    /// The pool starts with its first use, because it needs a runtime.
-    fn pool(&self) -> Result<&Pool, EngineError> {
+    async fn worker(&self, program: &Program) -> Result<Worker, EngineError> {
         if self.is_stopped.load(Ordering::SeqCst) {
             return Err(EngineError::Stopped);
         }
-        Ok(self
-            .pool
-            .get_or_init(|| Pool::new(Arc::clone(&self.python) as Arc<dyn Engine>, self.options.pool_size)))
+        match program.language {
+            Language::Python if self.python.wants_data_libraries(&program.source).await => self.python_data.worker().await,
+            Language::Python => self.python_bare.worker().await,
+            Language::TypeScript => Err(EngineError::Language {
+                language: program.language.as_str(),
+            }),
+        }
     }
 }
 

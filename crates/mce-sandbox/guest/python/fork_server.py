@@ -31,16 +31,16 @@ def main():
     control = socket.socket(fileno=CONTROL)
     configuration = json.loads(_message(control))
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-    sys.path.extend(configuration["libraries"])
-    for name in COMMON + configuration["preload"]:
+    sys.path.extend(configuration["folders"])
+    for name in COMMON:
         try:
             __import__(name)
         except ImportError:
             continue
-    from mce_guest import seal
+    from mce_guest import libraries, seal
     from mce_guest.worker import Worker
 
-    worker = Worker()
+    worker = Worker(libraries.load() if configuration["has_data_libraries"] else ())
 
     control.sendall(RECORD.pack(ord("R"), 0, 0))
     # The memory limit in the plan starts from what is imported by now.

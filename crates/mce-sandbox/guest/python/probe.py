@@ -7,11 +7,17 @@ import os
 import sys
 import sysconfig
 
-DATA_LIBRARIES = ("pandas", "numpy", "openpyxl", "httpx", "pydantic", "orjson", "matplotlib", "PIL", "polars")
+# Names of modules; programs that import one of them get the fork server with data libraries.
+DATA_LIBRARIES = """
+pandas numpy openpyxl httpx pydantic orjson matplotlib PIL polars pyarrow scipy sklearn seaborn
+""".split()
+# Where the package has another name than its module.
+PACKAGES = {"PIL": "pillow", "sklearn": "scikit-learn"}
 
 
 def main():
-    """Prints the facts."""
+    """Prints the facts. The arguments are further folders with packages."""
+    sys.path.extend(sys.argv[1:])
     ctypes.CDLL(None)
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         mapped = {line.split(None, 5)[5].strip() for line in maps if line.count("/")}
@@ -37,7 +43,7 @@ def _version(name):
     from importlib import metadata
 
     try:
-        return metadata.version({"PIL": "pillow"}.get(name, name))
+        return metadata.version(PACKAGES.get(name, name))
     except metadata.PackageNotFoundError:
         return ""
 

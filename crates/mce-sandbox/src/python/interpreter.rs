@@ -35,16 +35,17 @@ pub(crate) struct Interpreter {
     pub(crate) shared: Vec<PathBuf>,
     /// Debian's name for the architecture, such as `x86_64-linux-gnu`; empty elsewhere.
     pub(crate) multiarch: String,
-    libraries: Vec<(String, String)>,
+    /// Data libraries, with their versions.
+    pub(crate) libraries: Vec<(String, String)>,
 }
 
 impl Interpreter {
-    /// Asks the interpreter. Blocks until it answers, at most 20 s.
+    /// Asks the interpreter, which also looks into these folders for packages. Blocks until it answers, at most 20 s.
     ///
     /// # Errors
     ///
     /// [`EngineError::Interpreter`] if it is missing, does not answer, is too old, or has no `ctypes`.
-    pub(crate) fn find(python: &str, environment: &[(String, String)]) -> Result<Self, EngineError> {
+    pub(crate) fn find(python: &str, environment: &[(String, String)], folders: &[PathBuf]) -> Result<Self, EngineError> {
         let refuse = |reason: String| EngineError::Interpreter {
             python: python.to_owned(),
             reason,
@@ -53,6 +54,7 @@ impl Interpreter {
         let mut command = mce_jail::command(&program, Path::new("/"));
         command
             .args(["-I", "-B", "-c", PROBE])
+            .args(folders)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command.envs(environment.iter().map(|(name, value)| (name, value)));
@@ -137,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_machines_python_is_found_and_says_what_it_needs() {
-        let found = Interpreter::find("python3", &environment()).unwrap();
+        let found = Interpreter::find("python3", &environment(), &[]).unwrap();
         assert!(found.executable.is_absolute());
         assert!(found.standard[0].join("os.py").is_file());
     }
@@ -153,7 +155,7 @@ mod tests {
             ("/bin/false", "it gave no answer"),
             (old.to_str().unwrap(), "it is version 3.9, older than 3.10"),
         ] {
-            let EngineError::Interpreter { reason: found, .. } = Interpreter::find(python, &environment()).unwrap_err() else {
+            let EngineError::Interpreter { reason: found, .. } = Interpreter::find(python, &environment(), &[]).unwrap_err() else {
                 panic!("another error")
             };
             assert_eq!(found, reason);

@@ -8,7 +8,7 @@ use mce_jail::{Bind, JailSpec, PlacedFile, ROOT, Symlink};
 use super::interpreter::Interpreter;
 
 /// The guest, as it lies in the jail below `/mce`.
-const GUEST: [(&str, &str); 13] = [
+const GUEST: [(&str, &str); 14] = [
     ("fork_server.py", include_str!("../../guest/python/fork_server.py")),
     ("mce.py", include_str!("../../guest/python/mce.py")),
     ("mce_guest/__init__.py", include_str!("../../guest/python/mce_guest/__init__.py")),
@@ -16,6 +16,7 @@ const GUEST: [(&str, &str); 13] = [
     ("mce_guest/check.py", include_str!("../../guest/python/mce_guest/check.py")),
     ("mce_guest/failures.py", include_str!("../../guest/python/mce_guest/failures.py")),
     ("mce_guest/host.py", include_str!("../../guest/python/mce_guest/host.py")),
+    ("mce_guest/libraries.py", include_str!("../../guest/python/mce_guest/libraries.py")),
     ("mce_guest/output.py", include_str!("../../guest/python/mce_guest/output.py")),
     ("mce_guest/program.py", include_str!("../../guest/python/mce_guest/program.py")),
     ("mce_guest/seal.py", mce_jail::SEAL_PY),
@@ -26,6 +27,9 @@ const GUEST: [(&str, &str); 13] = [
 
 /// So that a library that asks who it is gets an answer.
 const PASSWD: &str = "worker:x:1000:1000:worker:/tmp:/bin/false\n";
+
+/// A program alone on its processors gains nothing by threads of numerical libraries, which would count against its limits.
+const ENVIRONMENT: [(&str, &str); 2] = [("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")];
 
 /// The jail of one fork server.
 pub(crate) fn spec(interpreter: &Interpreter, libraries: &[PathBuf], layers: mce_jail::Layers, processes: u32) -> JailSpec {
@@ -39,7 +43,7 @@ pub(crate) fn spec(interpreter: &Interpreter, libraries: &[PathBuf], layers: mce
         files,
         symlinks: links(),
         arguments: [vec![executable], flags.to_vec(), vec![format!("{ROOT}/mce/fork_server.py")]].concat(),
-        environment: Vec::new(),
+        environment: ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
         directory: "/".to_owned(),
         tmp_mib: 16,
         processes,

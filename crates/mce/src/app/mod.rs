@@ -151,8 +151,7 @@ impl App {
     pub(crate) async fn libraries(&self) -> &[String] {
         self.libraries
             .get_or_init(|| async {
-                let facts = self.sandbox.inspect().await;
-                let libraries = facts.python.map(|python| python.libraries).unwrap_or_default();
+                let libraries = self.sandbox.python().await.map(|python| python.libraries).unwrap_or_default();
                 libraries.into_iter().map(|(name, version)| format!("{name} {version}")).collect()
             })
             .await

@@ -33,7 +33,8 @@ _exit = os._exit
 class Worker:
     """All that a worker needs, made in the fork server so that each worker finds it ready."""
 
-    def __init__(self):
+    def __init__(self, rehearsal):
+        """`rehearsal` are programs to go through beside the usual ones."""
         if hasattr(sys, "set_int_max_str_digits"):
             # Integers are exact of any size; time is bounded by the host.
             sys.set_int_max_str_digits(0)
@@ -49,6 +50,7 @@ class Worker:
         main = sys.modules["__main__"]
         for _ in range(20):
             self._rehearse(_REHEARSAL)
+        self._rehearse(rehearsal)
         program.forget_loop()
         sys.modules["__main__"] = main
 
