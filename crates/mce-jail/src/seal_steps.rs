@@ -197,8 +197,8 @@ fn add_limits(steps: &mut Steps, worker: &Worker<'_>) {
     set("memory", libc::RLIMIT_DATA, base.data_bytes + memory, base.data_bytes + memory);
     set("address space", libc::RLIMIT_AS, space, space);
     set("the stack", libc::RLIMIT_STACK, stack, stack);
-    // The first process of a namespace ignores the signal of the soft limit. The hard one kills it.
-    set("processor time", libc::RLIMIT_CPU, cpu, cpu + 1);
+    // The first process of a namespace, and any that wants to, ignores the signal of a soft limit. The hard one kills.
+    set("processor time", libc::RLIMIT_CPU, cpu, cpu);
     set("open files", libc::RLIMIT_NOFILE, files, files);
     set("the size of files", libc::RLIMIT_FSIZE, tmp, tmp);
     set("threads", libc::RLIMIT_NPROC, tasks, tasks);

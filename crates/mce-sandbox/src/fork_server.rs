@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::EngineError;
 use crate::frames::{FrameBuffer, WorkerFrame, parse};
-use crate::worker::Worker;
+use crate::worker::{Exit, Spent, Worker};
 
 /// How long a fork server may take to import and to answer.
 const START_PATIENCE: Duration = Duration::from_secs(30);
@@ -63,8 +63,8 @@ enum Request {
 
 struct Forked {
     pidfd: OwnedFd,
-    /// The wait status, once the worker has ended.
-    exit: oneshot::Receiver<i32>,
+    /// Sent once the worker has ended.
+    exit: oneshot::Receiver<Exit>,
 }
 
 /// One answer of a fork server.
@@ -211,7 +211,7 @@ async fn await_ready(stream: &mut UnixStream, buffer: &mut FrameBuffer) -> Resul
 
 async fn serve(jailed: Jailed, control: UnixStream, mut requests: mpsc::Receiver<Request>) {
     let mut asked: HashMap<u64, oneshot::Sender<Result<Forked, EngineError>>> = HashMap::new();
-    let mut exits: HashMap<u64, oneshot::Sender<i32>> = HashMap::new();
+    let mut exits: HashMap<u64, oneshot::Sender<Exit>> = HashMap::new();
     let mut last_id = 0_u64;
     let mut stopped = None;
     loop {
@@ -247,7 +247,7 @@ async fn serve(jailed: Jailed, control: UnixStream, mut requests: mpsc::Receiver
 fn handle(
     record: Record,
     asked: &mut HashMap<u64, oneshot::Sender<Result<Forked, EngineError>>>,
-    exits: &mut HashMap<u64, oneshot::Sender<i32>>,
+    exits: &mut HashMap<u64, oneshot::Sender<Exit>>,
 ) {
     let Record { kind, status, id, fd } = record;
     match (kind, fd) {
@@ -259,9 +259,14 @@ fn handle(
                 let _ = answer.send(Ok(Forked { pidfd, exit }));
             }
         }
-        (b'X', _) => {
+        (b'X' | b'M' | b'C', _) => {
+            let spent = match kind {
+                b'M' => Some(Spent::Memory),
+                b'C' => Some(Spent::Processor),
+                _ => None,
+            };
             if let Some(exit) = exits.remove(&id) {
-                let _ = exit.send(status);
+                let _ = exit.send(Exit { status, spent });
             }
         }
         _ => {

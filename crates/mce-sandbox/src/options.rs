@@ -13,6 +13,8 @@ use crate::EngineError;
 pub struct Limits {
     /// Wall-clock time from the start of the program to its end, host calls included. Default 30 s.
     pub wall: Duration,
+    /// Processor time of all threads together. Default `None`: twice the wall-clock limit and two seconds, whole seconds.
+    pub cpu: Option<Duration>,
     /// Memory of a worker beyond the bare interpreter, in mebibytes. Default 256.
     pub memory_mib: u32,
     /// Bytes of output and of the result, each. Default 1 MiB.
@@ -35,6 +37,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             wall: Duration::from_secs(30),
+            cpu: None,
             memory_mib: 256,
             output_bytes: 1 << 20,
             code_bytes: 64 << 10,
@@ -109,16 +112,21 @@ impl SandboxOptions {
     }
 }
 
+impl Limits {
+    /// Processor time in whole seconds, as the kernel counts it; at least one.
+    pub(crate) fn cpu_seconds(&self) -> u32 {
+        // The host's clock ends a run; this ends what burns several processors at once, or runs on without a host.
+        let usual = || self.wall.saturating_add(Duration::from_secs(1)).saturating_mul(2);
+        let seconds = self.cpu.unwrap_or_else(usual).as_secs().max(1);
+        u32::try_from(seconds).unwrap_or(u32::MAX)
+    }
+}
+
 /// What the kernel holds for one worker.
 pub(crate) fn worker_limits(limits: &Limits) -> WorkerLimits {
-    // The host's clock ends a run; this ends what burns several processors at once, or runs on without a host.
-    let cpu_seconds = u32::try_from(limits.wall.as_secs())
-        .unwrap_or(u32::MAX)
-        .saturating_add(1)
-        .saturating_mul(2);
     WorkerLimits {
         memory_mib: limits.memory_mib,
-        cpu_seconds,
+        cpu_seconds: limits.cpu_seconds(),
         threads: limits.processes,
         open_files: limits.open_files,
         tmp_mib: limits.tmp_mib,

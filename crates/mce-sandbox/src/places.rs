@@ -69,8 +69,9 @@ impl Places {
     pub(crate) fn learn(&self, elapsed: Duration) {
         let new = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
         let old = self.usual_us.load(Ordering::Relaxed);
+        let usual = if old == 0 { new } else { old - old / 8 + new / 8 };
         // A lost update between two runs does not matter: this is an estimate.
-        self.usual_us.store(old - old / 8 + new / 8, Ordering::Relaxed);
+        self.usual_us.store(usual, Ordering::Relaxed);
     }
 
     fn full(&self) -> Full {
@@ -102,6 +103,42 @@ mod tests {
         assert!(wait >= Duration::from_secs(1));
         drop(first);
         assert!(second.await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn places_are_given_in_the_order_of_arrival() {
+        let places = Places::new(1, 3);
+        let mut place = places.enter().await.unwrap();
+        let mut waiting: std::collections::VecDeque<_> = (0..3).map(|_| Box::pin(places.enter())).collect();
+        for one in &mut waiting {
+            assert!(one.now_or_never().is_none());
+        }
+        while let Some(next) = waiting.pop_front() {
+            drop(place);
+            // Neither who comes later nor who is new gets the freed place.
+            for later in &mut waiting {
+                assert!(later.now_or_never().is_none());
+            }
+            assert!(Box::pin(places.enter()).now_or_never().is_none_or(|entered| entered.is_err()));
+            place = next.now_or_never().unwrap().unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn the_estimate_follows_how_long_runs_take_and_how_many_wait() {
+        for (count, queue, runs, seconds) in [
+            (2, 4, &[10][..], 30),
+            (1, 0, &[3], 3),
+            (4, 8, &[8, 16], 27),
+            (1, 0, &[0], 1),
+            (1, 5, &[], 1),
+        ] {
+            let places = Places::new(count, queue);
+            for run in runs {
+                places.learn(Duration::from_secs(*run));
+            }
+            assert_eq!(places.full().wait.as_secs(), seconds, "{count} {queue} {runs:?}");
+        }
     }
 
     #[tokio::test]

@@ -2,12 +2,18 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use crate::fork_server::ForkServer;
 use crate::worker::Worker;
 use crate::{BoxFuture, EngineError};
+
+/// How long a place in the pool stays empty while other workers are ready: most programs are done by then, and do not share
+/// their processor with the making of the next worker.
+const REFILL_DELAY: Duration = Duration::from_millis(3);
 
 /// What runs programs of one language: how its fork servers are started.
 pub(crate) trait Engine: Send + Sync + 'static {
@@ -37,6 +43,8 @@ struct State {
     preparing: usize,
     /// The last worker could not be made: none is made ahead until one is wanted.
     is_failing: bool,
+    /// Until then a place that became empty stays so, unless no worker is ready at all.
+    refill_at: Option<Instant>,
     prepared: mpsc::UnboundedSender<Result<Worker, EngineError>>,
 }
 
@@ -54,6 +62,7 @@ impl Pool {
             waiting: VecDeque::new(),
             preparing: 0,
             is_failing: false,
+            refill_at: None,
             prepared,
         };
         tokio::spawn(serve(state, inbox, arrivals));
@@ -93,6 +102,12 @@ impl Pool {
 
 async fn serve(mut state: State, mut inbox: mpsc::Receiver<Request>, mut arrivals: mpsc::UnboundedReceiver<Result<Worker, EngineError>>) {
     loop {
+        let refill = async {
+            match state.refill_at {
+                Some(refill_at) => tokio::time::sleep_until(refill_at).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             request = inbox.recv() => match request {
                 Some(Request::Take(waiter)) => state.waiting.push_back(waiter),
@@ -108,6 +123,7 @@ async fn serve(mut state: State, mut inbox: mpsc::Receiver<Request>, mut arrival
                 None => return,
             },
             Some(arrival) = arrivals.recv() => state.arrive(arrival),
+            () = refill => state.refill_at = None,
         }
         state.settle().await;
     }
@@ -138,11 +154,14 @@ impl State {
                 self.waiting.push_front(waiter);
                 break;
             };
-            if let Err(Ok(worker)) = waiter.send(Ok(worker)) {
-                self.ready.push_front(worker);
+            match waiter.send(Ok(worker)) {
+                Ok(()) => self.refill_at = Some(Instant::now() + REFILL_DELAY),
+                Err(Ok(worker)) => self.ready.push_front(worker),
+                Err(Err(_)) => {}
             }
         }
-        let wanted = self.waiting.len() + if self.server.is_some() && !self.is_failing { self.size } else { 0 };
+        let is_refilled = self.server.is_some() && !self.is_failing && (self.refill_at.is_none() || self.ready.is_empty());
+        let wanted = self.waiting.len() + if is_refilled { self.size } else { 0 };
         let missing = wanted.saturating_sub(self.ready.len() + self.preparing);
         if missing == 0 {
             return;

@@ -58,11 +58,11 @@ pub(crate) async fn run(mut worker: Worker, program: &Program, calls: &dyn HostC
     let elapsed = started.elapsed();
     let (result, contents) = match end {
         RunEnd::Value { value, contents } => (Ok(value), contents),
-        RunEnd::Error(error) => (Err(*error), Vec::new()),
-        RunEnd::Closed { in_frame } => (Err(run_end::closed(worker.ending().await, in_frame)), Vec::new()),
+        RunEnd::Error(error) => (Err(run_end::told(*error, limits)), Vec::new()),
+        RunEnd::Closed { in_frame } => (Err(run_end::closed(worker.ending().await, in_frame, limits)), Vec::new()),
         RunEnd::Timeout => (Err(run_end::timeout(limits.wall)), Vec::new()),
         RunEnd::Output => (Err(run_end::output(limits.output_bytes)), Vec::new()),
-        RunEnd::Excess(excess) => (Err(run_end::excess(excess)), Vec::new()),
+        RunEnd::Excess(excess) => (Err(run_end::excess(excess, limits)), Vec::new()),
         RunEnd::Calls => (Err(run_end::calls(limits.host_calls)), Vec::new()),
         RunEnd::Protocol(problem) => (Err(run_end::protocol(&problem)), Vec::new()),
     };

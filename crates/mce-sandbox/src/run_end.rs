@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 
 use crate::frames::FrameProblem;
 use crate::watch::Excess;
-use crate::worker::Ending;
-use crate::{Content, EngineError, ErrorKind, ProgramError};
+use crate::worker::{Ending, Spent};
+use crate::{Content, EngineError, ErrorKind, Limits, ProgramError};
 
 /// The exit status by which a guest says that it could not report.
 const GUEST_FAILED: i32 = 70;
@@ -61,10 +61,37 @@ pub(crate) fn calls(host_calls: u32) -> ProgramError {
     )
 }
 
+/// Too much memory.
+pub(crate) fn memory(memory_mib: u32) -> ProgramError {
+    error(
+        ErrorKind::Memory,
+        format!("the program needs more memory than its limit of {memory_mib} MiB"),
+    )
+    .with_hint("work on smaller pieces, or keep less at once")
+}
+
+/// Too much processor time.
+fn processor(cpu_seconds: u32) -> ProgramError {
+    error(
+        ErrorKind::Timeout,
+        format!("the program used more processor time than its limit of {cpu_seconds} s"),
+    )
+    .with_hint("do less in one run")
+}
+
+/// What the guest says of an error, with the limits that only the host knows.
+pub(crate) fn told(error: ProgramError, limits: &Limits) -> ProgramError {
+    if error.kind == ErrorKind::Memory {
+        let message = memory(limits.memory_mib).message;
+        return ProgramError { message, ..error };
+    }
+    error
+}
+
 /// Too much of what the host watches.
-pub(crate) fn excess(excess: Excess) -> ProgramError {
+pub(crate) fn excess(excess: Excess, limits: &Limits) -> ProgramError {
     match excess {
-        Excess::Memory => signalled(9),
+        Excess::Memory => memory(limits.memory_mib),
         Excess::Threads => error(ErrorKind::Exception, "the limit on threads and processes is reached".to_owned()),
     }
 }
@@ -79,7 +106,7 @@ pub(crate) fn protocol(problem: &FrameProblem) -> ProgramError {
 }
 
 /// The worker ended without a result.
-pub(crate) fn closed(ending: Ending, in_frame: bool) -> ProgramError {
+pub(crate) fn closed(ending: Ending, in_frame: bool, limits: &Limits) -> ProgramError {
     let when = if in_frame {
         "in the middle of a message"
     } else {
@@ -98,6 +125,8 @@ pub(crate) fn closed(ending: Ending, in_frame: bool) -> ProgramError {
         ),
         Ending::ServerGone => error(ErrorKind::Internal, "the fork server ended while the program ran".to_owned())
             .with_hint("run it again; the fork server is replaced"),
+        Ending::Spent(Spent::Memory) => memory(limits.memory_mib),
+        Ending::Spent(Spent::Processor) => processor(limits.cpu_seconds()),
         Ending::Signalled(signal) => signalled(signal),
     }
 }
@@ -138,17 +167,6 @@ impl ProgramError {
 
 fn signalled(signal: i32) -> ProgramError {
     let (kind, message, hint) = match signal {
-        // Only the system sends it, for memory.
-        9 => (
-            ErrorKind::Memory,
-            "the program was killed because it needs more memory than its limit allows",
-            "keep less at once",
-        ),
-        24 => (
-            ErrorKind::Timeout,
-            "the program used more processor time than its limit allows",
-            "do less in one run",
-        ),
         25 => (
             ErrorKind::Exception,
             "the program wrote a file larger than the limit of /tmp allows",

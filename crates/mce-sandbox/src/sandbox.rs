@@ -143,6 +143,15 @@ impl Sandbox {
         self.python.facts().await
     }
 
+    /// The process id of the bare fork server of Python, which this starts if none runs.
+    ///
+    /// # Errors
+    ///
+    /// Why none can be had.
+    pub async fn server(&self) -> Result<u32, EngineError> {
+        self.python_bare.warm().await.map(|server| server.pid())
+    }
+
     /// What this sandbox would use. Starts a fork server, and gets a worker, to know it.
     pub async fn inspect(&self) -> SandboxFacts {
         let python = self.python.facts().await;

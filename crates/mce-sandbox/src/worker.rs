@@ -24,9 +24,27 @@ pub(crate) struct Worker {
     /// What has been read of them.
     pub(crate) buffer: FrameBuffer,
     pidfd: OwnedFd,
-    exit: oneshot::Receiver<i32>,
+    exit: oneshot::Receiver<Exit>,
     /// Keeps the fork server of a cold run alive as long as its only worker.
     server: Arc<ForkServer>,
+}
+
+/// What a fork server reports of a worker that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exit {
+    /// As `waitpid(2)` gives it.
+    pub(crate) status: i32,
+    /// What it had used up by then.
+    pub(crate) spent: Option<Spent>,
+}
+
+/// A limit that the kernel holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spent {
+    /// Nearly all the memory that it may have.
+    Memory,
+    /// All its processor time.
+    Processor,
 }
 
 /// How a worker ended.
@@ -36,6 +54,8 @@ pub(crate) enum Ending {
     Exited(i32),
     /// By a signal.
     Signalled(i32),
+    /// By a limit that the kernel holds.
+    Spent(Spent),
     /// It lived on without its socket and was killed.
     Killed,
     /// With its fork server.
@@ -47,7 +67,7 @@ impl Worker {
         stream: UnixStream,
         buffer: FrameBuffer,
         pidfd: OwnedFd,
-        exit: oneshot::Receiver<i32>,
+        exit: oneshot::Receiver<Exit>,
         server: Arc<ForkServer>,
     ) -> Self {
         Self {
@@ -76,7 +96,7 @@ impl Worker {
     /// How it ended, after its socket was closed. Kills it if it lives on.
     pub(crate) async fn ending(&mut self) -> Ending {
         match tokio::time::timeout(END_PATIENCE, &mut self.exit).await {
-            Ok(Ok(status)) => Ending::from_wait_status(status),
+            Ok(Ok(exit)) => Ending::of(exit),
             Ok(Err(_)) => Ending::ServerGone,
             Err(_) => Ending::Killed,
         }
@@ -93,11 +113,16 @@ impl Drop for Worker {
 }
 
 impl Ending {
-    /// As `waitpid(2)` reports it.
-    const fn from_wait_status(status: i32) -> Self {
-        match status & 0x7f {
-            0 => Self::Exited((status >> 8) & 0xff),
-            signal => Self::Signalled(signal),
+    const fn of(Exit { status, spent }: Exit) -> Self {
+        match (status & 0x7f, spent) {
+            (0, _) => Self::Exited((status >> 8) & 0xff),
+            // The kernel's last word, at the hard limit; the first process of a namespace ignores the one before.
+            (9, Some(Spent::Processor)) | (24, _) => Self::Spent(Spent::Processor),
+            // Only the kernel sends it, for memory.
+            (9, _) => Self::Spent(Spent::Memory),
+            // Native code that gets no memory aborts, or writes to where it should be.
+            (6 | 11, Some(Spent::Memory)) => Self::Spent(Spent::Memory),
+            (signal, _) => Self::Signalled(signal),
         }
     }
 }
@@ -107,9 +132,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wait_statuses_are_read_as_the_system_writes_them() {
-        assert_eq!(Ending::from_wait_status(0x4600), Ending::Exited(70));
-        assert_eq!(Ending::from_wait_status(9), Ending::Signalled(9));
-        assert_eq!(Ending::from_wait_status(0x8b), Ending::Signalled(11));
+    fn wait_statuses_are_read_as_the_system_writes_them_and_as_what_was_spent() {
+        let (memory, processor) = (Some(Spent::Memory), Some(Spent::Processor));
+        for (status, spent, ending) in [
+            (0x4600, None, Ending::Exited(70)),
+            (0x4600, memory, Ending::Exited(70)),
+            (9, None, Ending::Spent(Spent::Memory)),
+            (9, processor, Ending::Spent(Spent::Processor)),
+            (24, None, Ending::Spent(Spent::Processor)),
+            (0x8b, None, Ending::Signalled(11)),
+            (0x8b, memory, Ending::Spent(Spent::Memory)),
+            (6, memory, Ending::Spent(Spent::Memory)),
+            (6, processor, Ending::Signalled(6)),
+            (31, memory, Ending::Signalled(31)),
+        ] {
+            assert_eq!(Ending::of(Exit { status, spent }), ending, "{status:#x} {spent:?}");
+        }
     }
 }

@@ -230,6 +230,89 @@ async fn calls_at_the_same_time_really_overlap() {
 }
 
 #[tokio::test]
+async fn calls_work_from_threads_loops_and_within_each_other() {
+    let both =
+        "import asyncio\nfrom concurrent.futures import ThreadPoolExecutor\nfrom demo.functions import get_item\nfrom demo import aio\n";
+    let one = |source: &str, expected: Value| {
+        let source = format!("{both}{source}");
+        (source, expected)
+    };
+    let cases = [
+        one(
+            "with ThreadPoolExecutor(10) as pool:\n    result = len(list(pool.map(get_item, ['meet'] * 10)))",
+            json!(10),
+        ),
+        one(
+            "result = get_item(get_item(get_item('1')['echo']['id'])['echo']['id'])['echo']['id']",
+            json!("1"),
+        ),
+        one(
+            "result = sorted(['2', '1'], key=lambda i: get_item(i)['echo']['id'])",
+            json!(["1", "2"]),
+        ),
+        one("result = await asyncio.to_thread(get_item, '1')", json!({"echo": {"id": "1"}})),
+        one(
+            "async def main():\n    return get_item((await aio.get_item('1'))['echo']['id'])['echo']['id']",
+            json!("1"),
+        ),
+        one(
+            "async def f():\n    return await aio.get_item('1')\ndef g():\n    return asyncio.run(f())\nasync def main():\n    return g()['echo']['id']",
+            json!("1"),
+        ),
+        one(
+            "async def main():\n    tasks = [asyncio.create_task(aio.get_item(str(i))) for i in range(3)]\n    return [(await task)['echo']['id'] for task in tasks]",
+            json!(["0", "1", "2"]),
+        ),
+        one(
+            "async def main():\n    return [r['echo']['id'] async for r in each()]\nasync def each():\n    for i in '12':\n        yield await aio.get_item(i)",
+            json!(["1", "2"]),
+        ),
+        one(
+            "try:\n    await asyncio.wait_for(aio.get_item('slow'), 0.01)\nexcept (asyncio.TimeoutError, TimeoutError):\n    result = get_item('1')['echo']['id']",
+            json!("1"),
+        ),
+        one(
+            "found = await asyncio.gather(aio.get_item('1'), aio.get_item('fail'), return_exceptions=True)\nresult = [found[0]['echo']['id'], found[1].status]",
+            json!(["1", 404]),
+        ),
+        one(
+            "loop = asyncio.new_event_loop()\nresult = loop.run_until_complete(aio.get_item('1'))['echo']['id']",
+            json!("1"),
+        ),
+    ];
+    let cases: Vec<_> = cases.iter().map(|(source, expected)| (source.as_str(), expected.clone())).collect();
+    check_values(&cases).await;
+}
+
+#[tokio::test]
+async fn arguments_may_be_any_text_and_data_that_ends() {
+    check_values(&[
+        ("from demo.functions import get_item\nresult = get_item('é😀\\u2028\\0\\ud83d\\ude00')['echo']['id']", json!("é😀\u{2028}\0😀")),
+        ("from demo.functions import get_item\nresult = get_item('\\ud800')['echo']['id']", json!("\u{fffd}")),
+        ("from demo.functions import create_item\nimport datetime\nresult = create_item(body={'d': datetime.date(2020, 1, 2), 's': {1}})['echo']['body']", json!({"d": "2020-01-02", "s": [1]})),
+        ("from demo.functions import create_item\nd = []\nfor _ in range(90): d = [d]\nn = 0\nx = create_item(body=d)['echo']['body']\nwhile x: x = x[0]; n += 1\nresult = n", json!(90)),
+        ("from demo.functions import create_item\nresult = len(create_item(body='x' * (3 << 20))['echo']['body'])", json!(3 << 20)),
+        ("π = 'größe'\nresult = {π: '𝒳'}", json!({"größe": "𝒳"})),
+    ])
+    .await;
+    check_errors(&[
+        (
+            "from demo.functions import create_item\na = {}\na['b'] = a\ncreate_item(body=a)",
+            json!({"line": 4}),
+        ),
+        (
+            "from demo.functions import create_item\nd = []\nfor _ in range(5000): d = [d]\ncreate_item(body=d)",
+            json!({"line": 4}),
+        ),
+        (
+            "from demo.functions import create_item\ncreate_item(body=object())",
+            json!({"line": 2}),
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn failures_of_calls_are_exceptions_and_errors_of_their_type() {
     check_errors(&[
         ("from demo.functions import get_item\n\nget_item('fail')", json!({"type": "api", "status": 404, "body": {"detail": "no such item"}, "function": "demo.get_item", "line": 3, "message": "`demo.get_item` answered with status 404"})),
@@ -379,9 +462,13 @@ async fn each_limit_has_its_own_error_and_the_next_run_works() {
         (
             "x = []\nwhile True: x.append(b'x' * 1000000)".to_owned(),
             ErrorKind::Memory,
-            "memory than its limit",
+            "memory than its limit of 64 MiB",
         ),
-        ("x = 'x' * (1 << 32)".to_owned(), ErrorKind::Memory, "memory than its limit"),
+        (
+            "x = 'x' * (1 << 32)".to_owned(),
+            ErrorKind::Memory,
+            "memory than its limit of 64 MiB",
+        ),
         (
             "while True: print('x' * 100)".to_owned(),
             ErrorKind::Output,
@@ -411,8 +498,6 @@ async fn each_limit_has_its_own_error_and_the_next_run_works() {
             "limit on threads",
         ),
         ("import os\nos._exit(0)".to_owned(), ErrorKind::Exception, "status 0"),
-        ("import os\nos.abort()".to_owned(), ErrorKind::Exception, "crashed its interpreter"),
-        ("import ctypes\nctypes.string_at(0)".to_owned(), ErrorKind::Exception, "SIGSEGV"),
         ("import os\nos.closerange(0, 64)".to_owned(), ErrorKind::Exception, ""),
         (
             "import os\nos.write(3, b'\\xff' * 8)\nimport time\ntime.sleep(9)".to_owned(),
@@ -429,6 +514,44 @@ async fn each_limit_has_its_own_error_and_the_next_run_works() {
             json!({ "value": 2 }),
             "after {source:.200}"
         );
+    }
+    sandbox.stop().await;
+}
+
+#[tokio::test]
+async fn what_the_kernel_ends_is_told_as_the_limit_that_was_met() {
+    let limits = Limits {
+        cpu: Some(Duration::from_secs(1)),
+        memory_mib: 64,
+        ..Limits::default()
+    };
+    let sandbox = Sandbox::new(SandboxOptions { limits, ..options() });
+    let (memory, processor) = ("more memory than its limit of 64 MiB", "more processor time than its limit of 1 s");
+    let fill = "x = []\ntry:\n  while True: x.append(bytearray(1 << 18))\nexcept MemoryError: ";
+    for (source, kind, words) in [
+        ("while True: pass", ErrorKind::Timeout, processor),
+        (
+            "import hashlib\nhashlib.pbkdf2_hmac('sha256', b'x', b'y', 1 << 30)",
+            ErrorKind::Timeout,
+            processor,
+        ),
+        (
+            "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass",
+            ErrorKind::Timeout,
+            processor,
+        ),
+        (&format!("import os\n{fill}os.abort()"), ErrorKind::Memory, memory),
+        (&format!("import ctypes\n{fill}ctypes.string_at(0)"), ErrorKind::Memory, memory),
+        ("import os\nos.abort()", ErrorKind::Exception, "crashed its interpreter (SIG"),
+        (
+            "import ctypes\nctypes.string_at(0)",
+            ErrorKind::Exception,
+            "crashed its interpreter (SIGSEGV)",
+        ),
+    ] {
+        let error = run(&sandbox, source).await.result.unwrap_err();
+        assert_eq!(error.kind, kind, "{source} {error:?}");
+        assert!(error.message.contains(words), "{source}\n{}", error.message);
     }
     sandbox.stop().await;
 }

@@ -21,7 +21,69 @@ fn children() -> Vec<String> {
         .collect()
 }
 
+/// Resident memory of this process, in KiB.
+fn memory_kib() -> u64 {
+    let status = fs_err::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim_end_matches("kB").trim().parse().unwrap()
+}
+
+fn mounts() -> usize {
+    fs_err::read_to_string("/proc/self/mountinfo").unwrap().lines().count()
+}
+
+/// Waits until tasks and processes that are already ending are gone.
+async fn await_no_more_than(most_descriptors: usize, most_children: usize) {
+    let mut patience = 1_000_000;
+    while (descriptors() > most_descriptors || children().len() > most_children) && patience > 0 {
+        patience -= 1;
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn many_runs_leave_the_host_as_it_was() {
+    const GROWTH_KIB: u64 = 2048;
+    let sandbox = Sandbox::new(SandboxOptions { pool_size: 0, ..options() });
+    let source = "from demo.functions import get_item\nprint('x' * 1000)\nresult = [get_item(str(i)) for i in range(5)]";
+    let mut early = None;
+    for number in 1..=300 {
+        let outcome = run(&sandbox, source).await;
+        outcome.result.unwrap();
+        if number == 100 {
+            early = Some((memory_kib(), descriptors(), children().len(), mounts()));
+        }
+    }
+    let (memory, descriptors_then, children_then, mounts_then) = early.unwrap();
+    await_no_more_than(descriptors_then, children_then).await;
+    assert!(
+        memory_kib() < memory + GROWTH_KIB,
+        "the host grew from {memory} KiB to {} KiB",
+        memory_kib()
+    );
+    assert!(
+        descriptors() <= descriptors_then,
+        "{} descriptors instead of {descriptors_then}",
+        descriptors()
+    );
+    assert_eq!((children().len(), mounts()), (children_then, mounts_then));
+    let server = sandbox.server().await.unwrap();
+    let mut patience = 1_000_000;
+    let workers = || fs_err::read_to_string(format!("/proc/{server}/task/{server}/children")).unwrap();
+    while !workers().is_empty() && patience > 0 {
+        patience -= 1;
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(workers(), "", "workers outlived their runs");
+    sandbox.stop().await;
+}
+
+/// One test, because it counts what the whole process has.
 #[tokio::test]
+async fn nothing_is_left_behind() {
+    runs_and_sandboxes_leave_no_process_and_no_descriptor().await;
+    many_runs_leave_the_host_as_it_was().await;
+}
+
 async fn runs_and_sandboxes_leave_no_process_and_no_descriptor() {
     // What starts once for the whole process starts with the first sandbox.
     let first = Sandbox::new(options());
@@ -49,11 +111,7 @@ async fn runs_and_sandboxes_leave_no_process_and_no_descriptor() {
         }
     }
     // The last worker of a cold sandbox is reaped by a task of its own.
-    let mut patience = 1_000_000;
-    while (descriptors() > before || !children().is_empty()) && patience > 0 {
-        patience -= 1;
-        tokio::task::yield_now().await;
-    }
+    await_no_more_than(before, 0).await;
     assert_eq!(children(), Vec::<String>::new());
     assert!(descriptors() <= before, "{} descriptors instead of {before}", descriptors());
 }

@@ -2,13 +2,16 @@
 
 On the control socket the host sends the configuration and, after the answer `R`, the seal plan, each as a length (u64) and
 JSON; then one id (u64) with one descriptor for each worker that it wants. Answers are records of 16 bytes: kind, status,
-id. `F` brings the worker's pid descriptor, `E` says why there is none, `X` how a worker ended (a wait status).
+id. `F` brings the worker's pid descriptor, `E` says why there is none, `X` how a worker ended (a wait status). Instead of `X`
+stands `M` if it had nearly all the memory that it may have, and `C` if it had used its processor time.
 """
 
+import ctypes
 import errno
 import gc
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -45,19 +48,28 @@ def main():
     control.sendall(RECORD.pack(ord("R"), 0, 0))
     # The memory limit in the plan starts from what is imported by now.
     plan = seal.Plan(_message(control))
-    # The collector of a worker must not touch what is shared.
-    gc.collect()
-    gc.disable()
-    gc.freeze()
+    _settle_memory()
+    limits = _Limits(configuration)
     workers = {}
     poll = select.poll()
     poll.register(CONTROL, select.POLLIN)
     while True:
         for fd, _ in poll.poll():
             if fd != CONTROL:
-                _report_end(control, poll, workers, fd)
+                _report_end(control, poll, workers, limits, fd)
             elif not _fork(control, poll, workers, seal, plan, worker):
                 return
+
+
+def _settle_memory():
+    """Whatever a worker touches of what is shared becomes memory of its own."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        # Free pieces are joined here once, not in each worker.
+        trim(0)
+    gc.disable()
+    gc.freeze()
 
 
 def _fork(control, poll, workers, seal, plan, worker):
@@ -92,12 +104,28 @@ def _fork_sealed(seal, plan, frames, worker):
     return pid
 
 
-def _report_end(control, poll, workers, pidfd):
+class _Limits:
+    """Tells which limit a worker had met when it ended."""
+
+    def __init__(self, configuration):
+        # The kernel counts what a worker shares with the fork server as its own. Memory may be short some time before the
+        # limit, because not all that is taken is used.
+        self._resident_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + configuration["memory_kib"] * 3 // 4
+        self._cpu_seconds = configuration["cpu_seconds"] - 0.1
+
+    def kind(self, usage):
+        """The kind of the record."""
+        if usage.ru_utime + usage.ru_stime >= self._cpu_seconds:
+            return ord("C")
+        return ord("M" if usage.ru_maxrss >= self._resident_kib else "X")
+
+
+def _report_end(control, poll, workers, limits, pidfd):
     number, pid = workers.pop(pidfd)
     poll.unregister(pidfd)
     os.close(pidfd)
-    _, status = os.waitpid(pid, 0)
-    control.sendall(RECORD.pack(ord("X"), status, number))
+    _, status, usage = os.wait4(pid, 0)
+    control.sendall(RECORD.pack(limits.kind(usage), status, number))
 
 
 def _message(control):

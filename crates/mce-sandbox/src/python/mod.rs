@@ -78,12 +78,18 @@ impl Python {
             .chain(&interpreter.site)
             .map(|path| path.to_string_lossy().into_owned())
             .collect();
-        let configuration = serde_json::json!({ "folders": folders, "has_data_libraries": preload == Preload::DataLibraries });
+        let limits = worker_limits(&options.limits);
+        let configuration = serde_json::json!({
+            "folders": folders,
+            "has_data_libraries": preload == Preload::DataLibraries,
+            "memory_kib": u64::from(limits.memory_mib) * 1024,
+            "cpu_seconds": limits.cpu_seconds,
+        });
         ForkServer::start(ForkServerSpec {
             jail: jail::spec(&interpreter, &options.python_libraries, options.layers()?, options.jail_processes()),
             launcher: options.jail_launcher(),
             configuration: configuration.to_string().into_bytes(),
-            limits: worker_limits(&options.limits),
+            limits,
             output_bytes: options.limits.output_bytes,
         })
         .await

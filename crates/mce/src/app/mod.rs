@@ -313,6 +313,7 @@ fn sandbox_options(setup: &Setup, settings: &Settings) -> Result<SandboxOptions,
     Ok(SandboxOptions {
         limits: Limits {
             wall: limits.wall,
+            cpu: None,
             memory_mib: limits.memory_mib,
             output_bytes: limits.output_bytes,
             code_bytes: limits.code_bytes,
