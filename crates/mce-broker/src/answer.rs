@@ -17,8 +17,8 @@ use crate::redact::Redactor;
 
 /// Bytes of an error's body that are kept.
 const MAX_ERROR_BYTES: usize = 64 << 10;
-/// Characters of an error's body in its message.
-const MAX_ERROR_EXCERPT: usize = 500;
+/// Characters of a body that is not the JSON it says it is, in the error's message.
+const MAX_EXCERPT_CHARS: usize = 500;
 /// Header fields that tell about pages, limits and places, besides those with `rate-limit`, `page` or `total` in them.
 const TELLING_FIELDS: [&str; 7] = [
     "content-disposition",
@@ -234,9 +234,6 @@ fn api_error(answer: &RawAnswer, reading: Reading<'_>) -> CallError {
     if answer.is_off_host {
         message.push_str(", a redirect to another host, which is not followed");
     }
-    if !text.trim().is_empty() {
-        message = format!("{message}: {}", excerpt(&text));
-    }
     let body = (!text.is_empty()).then(|| Box::new(serde_json::from_str(&text).unwrap_or(Value::String(text))));
     CallError::new(
         CallErrorKind::Api {
@@ -249,7 +246,7 @@ fn api_error(answer: &RawAnswer, reading: Reading<'_>) -> CallError {
 
 fn excerpt(text: &str) -> String {
     let text = text.trim();
-    let mut kept: String = text.chars().take(MAX_ERROR_EXCERPT).collect();
+    let mut kept: String = text.chars().take(MAX_EXCERPT_CHARS).collect();
     if kept.len() < text.len() {
         kept.push('…');
     }

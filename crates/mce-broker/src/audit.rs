@@ -14,9 +14,9 @@ use mce_catalog::function::Function;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::answer::Answer;
 use crate::arguments::Arguments;
 use crate::call_error::{BrokerError, CallError, CallErrorKind};
+use crate::fetch::FetchRequest;
 use crate::hex::sha256_hex;
 
 /// Argument names written at most.
@@ -81,6 +81,25 @@ impl Audit {
         set(&mut record, "arguments", json!(names));
         set(&mut record, "arguments_sha256", json!(sha256_hex(text.get())));
         set(&mut record, "effect", json!(function.effect.as_str()));
+        self.open_call(record)
+    }
+
+    /// Writes the intent of a request of a program's own: method and host, never path and query.
+    ///
+    /// # Errors
+    ///
+    /// `Policy`, because nothing may happen without a record.
+    pub(crate) fn begin_fetch(&self, run: &str, function: &str, method: &str, body: Option<&[u8]>) -> Result<OpenCall<'_>, CallError> {
+        let mut record = self.record("intent", run, function);
+        set(&mut record, "operation", json!(method));
+        if let Some(body) = body {
+            set(&mut record, "body_sha256", json!(sha256_hex(body)));
+        }
+        set(&mut record, "effect", json!(FetchRequest::effect(method).as_str()));
+        self.open_call(record)
+    }
+
+    fn open_call(&self, record: Value) -> Result<OpenCall<'_>, CallError> {
         self.write(&record).map_err(|e| {
             CallError::policy("the call was not made, because the audit log cannot be written").with_internal(format!("audit log: {e}"))
         })?;
@@ -125,13 +144,13 @@ impl Audit {
 }
 
 impl OpenCall<'_> {
-    /// Writes the outcome.
-    pub(crate) fn end(mut self, outcome: Result<&Answer, &CallError>) {
+    /// Writes the outcome: the status and the bytes of the answer, or the error.
+    pub(crate) fn end(mut self, outcome: Result<(u16, usize), &CallError>) {
         match outcome {
-            Ok(answer) => {
+            Ok((status, bytes)) => {
                 self.set("ok", json!(true));
-                self.set("status", json!(answer.status));
-                self.set("bytes", json!(answer.value.len()));
+                self.set("status", json!(status));
+                self.set("bytes", json!(bytes));
             }
             Err(error) => {
                 self.set("ok", json!(false));
@@ -150,7 +169,7 @@ impl OpenCall<'_> {
 
     fn close(&mut self) {
         self.is_closed = true;
-        for key in ["arguments", "arguments_sha256", "effect"] {
+        for key in ["arguments", "arguments_sha256", "body_sha256", "effect"] {
             self.record.as_object_mut().map(|record| record.remove(key));
         }
         self.set("event", json!("outcome"));

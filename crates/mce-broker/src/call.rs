@@ -9,6 +9,7 @@ use mce_config::{ServerSettings, Settings};
 use reqwest::Request;
 use serde_json::value::RawValue;
 
+use crate::allowed_hosts::AllowedHosts;
 use crate::answer::{Answer, Reading, read_value, telling_headers};
 use crate::arguments::{Arguments, read_arguments};
 use crate::audit::Audit;
@@ -17,6 +18,7 @@ use crate::call_error::{BrokerError, CallError, CallErrorKind};
 use crate::credential::{Credentials, credentials_for};
 use crate::function_source::{FoundFunction, FunctionSource};
 use crate::http::{Http, assemble};
+use crate::pinned_resolver::PinnedResolver;
 use crate::policy;
 use crate::redact::Redactor;
 use crate::request::{RequestParts, build_request};
@@ -91,10 +93,13 @@ pub struct CallRequest<'a> {
 /// Performs calls. One for the process; shared by reference.
 #[derive(Debug)]
 pub struct Broker {
-    options: BrokerOptions,
-    audit: Audit,
+    pub(crate) options: BrokerOptions,
+    pub(crate) audit: Audit,
     http: Http,
-    redactor: Redactor,
+    /// For requests of programs' own. Apart from `http`, so that they share no connection with a call's credentials.
+    pub(crate) fetch_http: Http,
+    pub(crate) allowed_hosts: Arc<AllowedHosts>,
+    pub(crate) redactor: Redactor,
     validators: Validators,
 }
 
@@ -105,9 +110,15 @@ impl Broker {
     ///
     /// [`BrokerError::AuditLog`] if the audit log cannot be opened.
     pub fn new(options: BrokerOptions) -> Result<Self, BrokerError> {
+        let allowed_hosts = Arc::new(AllowedHosts::new(&options.settings.allowed_domains));
+        let resolver = PinnedResolver {
+            allowed: Arc::clone(&allowed_hosts),
+        };
         Ok(Self {
             audit: Audit::open(&options.audit_file)?,
             http: Http::new(options.limits.clone()),
+            fetch_http: Http::with_resolver(options.limits.clone(), resolver),
+            allowed_hosts,
             redactor: Redactor::new(&options.settings.servers),
             validators: Validators::default(),
             options,
@@ -129,14 +140,9 @@ impl Broker {
         };
         outcome.inspect_err(|error| {
             if error.kind == CallErrorKind::Policy {
-                self.refuse(request.run, request.function, error);
+                self.audit.refuse(request.run, request.function, error);
             }
         })
-    }
-
-    /// Notes in the audit log that something was refused.
-    pub(crate) fn refuse(&self, run: &str, reference: &str, error: &CallError) {
-        self.audit.refuse(run, reference, error);
     }
 
     async fn call_found(&self, request: CallRequest<'_>, found: &Arc<FoundFunction>) -> Result<Answer, CallError> {
@@ -147,7 +153,7 @@ impl Broker {
         let parts = self.checked_request(found, &arguments)?;
         policy::check_function(server, function)?;
         let base = BaseUrl::of(server, target)?;
-        policy::check_host(&self.options.settings.allowed_domains, server, &base)?;
+        policy::check_host(&self.allowed_hosts, server, &base)?;
         // No effect so far: these credentials are at hand. One that must be fetched comes after the intent.
         let credentials = credentials_for(server, target, |name| found.security_schemes.get(name).cloned())?;
         let assembled = assemble(&base, parts, &credentials).map_err(|error| self.without_secrets(error))?;
@@ -156,7 +162,7 @@ impl Broker {
             .send(found, assembled, &base, &credentials)
             .await
             .map_err(|error| self.without_secrets(error));
-        intent.end(outcome.as_ref());
+        intent.end(outcome.as_ref().map(|answer| (answer.status, answer.value.len())));
         outcome
     }
 
@@ -197,7 +203,7 @@ impl Broker {
         })
     }
 
-    fn without_secrets(&self, error: CallError) -> CallError {
+    pub(crate) fn without_secrets(&self, error: CallError) -> CallError {
         error.map_text(|text| self.redactor.text(text).into_owned())
     }
 

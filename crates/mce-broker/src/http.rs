@@ -1,11 +1,11 @@
-//! The HTTP client: one pool for all servers. TLS is verified by the system's roots, HTTP/2 is taken where offered, answers
+//! The HTTP client: one pool for all servers, and one for requests of programs' own. TLS is verified by the system's roots, HTTP/2 is taken where offered, answers
 //! are decompressed and bounded. No proxy is taken from the environment, nothing is sent twice.
 
 #![expect(clippy::disallowed_methods, reason = "the one place where the client is made and secrets are sent")]
 
 use std::error::Error;
 use std::fmt::Write;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use mce_config::Secret;
 use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -16,10 +16,11 @@ use crate::base_url::BaseUrl;
 use crate::call::CallLimits;
 use crate::call_error::{CallError, CallErrorKind};
 use crate::credential::Credentials;
+use crate::pinned_resolver::{PinnedResolver, PrivateAddress};
 use crate::request::RequestParts;
 
 /// Redirects followed in a row.
-const MAX_REDIRECTS: usize = 5;
+pub(crate) const MAX_REDIRECTS: usize = 5;
 
 /// An answer as it came, decompressed.
 #[derive(Debug)]
@@ -37,13 +38,29 @@ pub(crate) struct Http {
     // Made by the first call: reading the system's root certificates takes longer than the program may take to start.
     client: OnceLock<Result<Client, String>>,
     limits: CallLimits,
+    /// Who answers, in the words of errors.
+    peer: &'static str,
+    /// Decides which addresses may be reached; without it all may.
+    resolver: Option<Arc<PinnedResolver>>,
 }
 
 impl Http {
+    /// A client for the APIs of servers.
     pub(crate) fn new(limits: CallLimits) -> Self {
         Self {
             client: OnceLock::new(),
             limits,
+            peer: "the API",
+            resolver: None,
+        }
+    }
+
+    /// A client that connects to what this resolver lets through. Addresses in URLs are not resolved: the caller checks them.
+    pub(crate) fn with_resolver(limits: CallLimits, resolver: PinnedResolver) -> Self {
+        Self {
+            peer: "the host",
+            resolver: Some(Arc::new(resolver)),
+            ..Self::new(limits)
         }
     }
 
@@ -56,52 +73,72 @@ impl Http {
     ///
     /// `Timeout`, `Output` for an answer that is too large, `Api` without status if the API cannot be reached.
     pub(crate) async fn send(&self, mut request: Request) -> Result<RawAnswer, CallError> {
-        let client = self.client()?;
-        *request.timeout_mut() = Some(self.limits.total);
         let origin = request.url().origin();
         let is_head = *request.method() == Method::HEAD;
         let is_safe = is_head || *request.method() == Method::GET;
         for _ in 0..=MAX_REDIRECTS {
             let again = request.try_clone().filter(|_| is_safe);
-            let mut response = client.execute(request).await.map_err(|e| sending_fault(&e))?;
-            let location = redirect(&response);
+            let response = self.execute(request).await?;
+            let location = redirect(response.status().as_u16(), response.headers(), response.url());
             let is_off_host = location.as_ref().is_some_and(|location| location.origin() != origin);
             if let (Some(mut again), Some(location), false) = (again, location, is_off_host) {
                 *again.url_mut() = location;
                 request = again;
                 continue;
             }
-            let status = response.status().as_u16();
-            // What has no body may still be labelled as compressed, and nothing is no compressed nothing.
-            let body = if is_head || matches!(status, 204 | 304) {
-                Vec::new()
-            } else {
-                self.read_body(&mut response).await?
-            };
-            return Ok(RawAnswer {
-                status,
-                headers: std::mem::take(response.headers_mut()),
-                body,
-                is_off_host,
-            });
+            let answer = self.read(response, is_head).await?;
+            return Ok(RawAnswer { is_off_host, ..answer });
         }
-        Err(CallError::new(
-            CallErrorKind::Api { status: None, body: None },
-            format!("the API redirected more than {MAX_REDIRECTS} times"),
-        ))
+        Err(self.too_many_redirects())
+    }
+
+    /// Sends a request and reads its answer, also if that is a redirect.
+    ///
+    /// # Errors
+    ///
+    /// As [`Http::send`]; `Policy` if its resolver refuses all addresses.
+    pub(crate) async fn send_once(&self, request: Request) -> Result<RawAnswer, CallError> {
+        let is_head = *request.method() == Method::HEAD;
+        let response = self.execute(request).await?;
+        self.read(response, is_head).await
+    }
+
+    async fn execute(&self, mut request: Request) -> Result<Response, CallError> {
+        let client = self.client()?;
+        request.timeout_mut().get_or_insert(self.limits.total);
+        client.execute(request).await.map_err(|e| self.sending_fault(&e))
+    }
+
+    async fn read(&self, mut response: Response, is_head: bool) -> Result<RawAnswer, CallError> {
+        let status = response.status().as_u16();
+        // What has no body may still be labelled as compressed, and nothing is no compressed nothing.
+        let body = if is_head || matches!(status, 204 | 304) {
+            Vec::new()
+        } else {
+            self.read_body(&mut response).await?
+        };
+        Ok(RawAnswer {
+            status,
+            headers: std::mem::take(response.headers_mut()),
+            body,
+            is_off_host: false,
+        })
     }
 
     fn client(&self) -> Result<&Client, CallError> {
         let made = self.client.get_or_init(|| {
             install_crypto();
-            Client::builder()
+            let builder = Client::builder()
                 .user_agent(concat!("mce/", env!("CARGO_PKG_VERSION")))
                 .redirect(Policy::none())
                 .no_proxy()
                 .referer(false)
-                .connect_timeout(self.limits.connect)
-                .build()
-                .map_err(|e| chain(&e))
+                .connect_timeout(self.limits.connect);
+            let builder = match &self.resolver {
+                Some(resolver) => builder.dns_resolver(Arc::clone(resolver)),
+                None => builder,
+            };
+            builder.build().map_err(|e| chain(&e))
         });
         made.as_ref()
             .map_err(|e| CallError::new(CallErrorKind::Internal, "the HTTP client cannot be made").with_internal(e.clone()))
@@ -121,7 +158,7 @@ impl Http {
             return Err(too_large());
         }
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|e| sending_fault(&e))? {
+        while let Some(chunk) = response.chunk().await.map_err(|e| self.sending_fault(&e))? {
             if body.len() + chunk.len() > limit {
                 return Err(too_large());
             }
@@ -129,15 +166,45 @@ impl Http {
         }
         Ok(body)
     }
+    pub(crate) fn too_many_redirects(&self) -> CallError {
+        CallError::new(
+            CallErrorKind::Api { status: None, body: None },
+            format!("{} redirected more than {MAX_REDIRECTS} times", self.peer),
+        )
+    }
+
+    fn sending_fault(&self, error: &reqwest::Error) -> CallError {
+        let mut causes = std::iter::successors(error.source(), |cause| (*cause).source());
+        if let Some(private) = causes.find_map(|cause| cause.downcast_ref::<PrivateAddress>()) {
+            return CallError::policy(format!("`{}` leads to a private address", private.name))
+                .with_hint("a private address is allowed by its own entry in `MCE_ALLOWED_DOMAINS`, beside the name's")
+                .with_internal(private.to_string());
+        }
+        let peer = self.peer;
+        let (kind, message) = if error.is_timeout() {
+            (CallErrorKind::Timeout, format!("{peer} did not answer in time"))
+        } else if error.is_connect() {
+            (CallErrorKind::Api { status: None, body: None }, format!("{peer} cannot be reached"))
+        } else if error.is_builder() {
+            (CallErrorKind::Argument, "the request cannot be sent".to_owned())
+        } else {
+            (
+                CallErrorKind::Api { status: None, body: None },
+                format!("the connection to {peer} broke"),
+            )
+        };
+        let internal = format!("{message}: {}", chain(error));
+        CallError::new(kind, message).with_internal(internal)
+    }
 }
 
-/// The place that a redirect leads to, if the answer is one.
-fn redirect(response: &Response) -> Option<Url> {
-    if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+/// The place that a redirect leads to, if the answer from this place is one.
+pub(crate) fn redirect(status: u16, headers: &HeaderMap, from: &Url) -> Option<Url> {
+    if !matches!(status, 301 | 302 | 303 | 307 | 308) {
         return None;
     }
-    let location = response.headers().get(LOCATION)?.to_str().ok()?;
-    let mut url = response.url().join(location).ok()?;
+    let location = headers.get(LOCATION)?.to_str().ok()?;
+    let mut url = from.join(location).ok()?;
     url.set_username("").and_then(|()| url.set_password(None)).ok()?;
     Some(url)
 }
@@ -210,26 +277,13 @@ fn fields(parts: &RequestParts, credentials: &Credentials, base: &BaseUrl) -> Re
     Ok(fields)
 }
 
-fn field_name(name: &str) -> Result<HeaderName, CallError> {
+pub(crate) fn field_name(name: &str) -> Result<HeaderName, CallError> {
     name.parse()
         .map_err(|_| CallError::argument(format!("`{name}` is no name of a header field")))
 }
 
-fn field_value(name: &str, value: &str) -> Result<HeaderValue, CallError> {
+pub(crate) fn field_value(name: &str, value: &str) -> Result<HeaderValue, CallError> {
     HeaderValue::from_bytes(value.as_bytes()).map_err(|_| CallError::argument(format!("the value of header field `{name}` cannot be sent")))
-}
-
-fn sending_fault(error: &reqwest::Error) -> CallError {
-    let (kind, message) = if error.is_timeout() {
-        (CallErrorKind::Timeout, "the API did not answer in time")
-    } else if error.is_connect() {
-        (CallErrorKind::Api { status: None, body: None }, "the API cannot be reached")
-    } else if error.is_builder() {
-        (CallErrorKind::Argument, "the request cannot be sent")
-    } else {
-        (CallErrorKind::Api { status: None, body: None }, "the connection to the API broke")
-    };
-    CallError::new(kind, message).with_internal(format!("{message}: {}", chain(error)))
 }
 
 /// Makes the process's cryptography that of `ring`.

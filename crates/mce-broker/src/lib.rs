@@ -1,5 +1,8 @@
-//! Every effect: HTTP, credentials, policy, audit, recipes. [`Broker::call`] is the only way to an API.
+//! Every effect: HTTP, credentials, policy, audit, recipes. [`Broker::call`] is the only way to an API, and
+//! [`Broker::fetch`] to any other place.
 
+mod address;
+mod allowed_hosts;
 mod answer;
 mod arguments;
 mod audit;
@@ -16,6 +19,7 @@ mod hex;
 mod http;
 mod json_text;
 mod nearest;
+mod pinned_resolver;
 mod policy;
 mod recipes;
 mod redact;

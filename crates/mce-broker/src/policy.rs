@@ -1,8 +1,10 @@
 //! What configuration allows.
 
 use mce_catalog::function::{Effect, Function};
-use mce_config::ServerSettings;
+use mce_config::{Location, Origin, ServerSettings};
+use url::Url;
 
+use crate::allowed_hosts::AllowedHosts;
 use crate::base_url::BaseUrl;
 use crate::call_error::CallError;
 
@@ -29,22 +31,28 @@ pub(crate) fn check_function(server: &ServerSettings, function: &Function) -> Re
     }
 }
 
-/// Refuses hosts that are not among the allowed ones, if there are any. `*.example.com` allows all hosts below.
-pub(crate) fn check_host(allowed: &[String], server: &ServerSettings, base: &BaseUrl) -> Result<(), CallError> {
-    let host = base.host().to_ascii_lowercase();
-    let is_allowed = |domain: &String| {
-        let domain = domain.trim().to_ascii_lowercase();
-        domain
-            .strip_prefix('*')
-            .filter(|rest| rest.starts_with('.'))
-            .map_or(host == domain, |rest| host.ends_with(rest))
-    };
-    if allowed.is_empty() || allowed.iter().any(is_allowed) {
+/// Refuses a host that only a document names, if there is a list of allowed ones and it is not in there. A host that a
+/// person configured, as `base_url` or as the place of the document, is allowed by that.
+pub(crate) fn check_host(allowed: &AllowedHosts, server: &ServerSettings, base: &BaseUrl) -> Result<(), CallError> {
+    let host = base.origin.host();
+    let is_configured = server.base_url.is_some() || document_host(server).is_some_and(|place| place.host() == host);
+    if !allowed.is_set() || is_configured || host.is_some_and(|host| allowed.contains(&host)) {
         return Ok(());
     }
-    Err(
-        CallError::policy(format!("the host of `{}` is not among the allowed domains", server.name))
-            .with_hint("add it to `MCE_ALLOWED_DOMAINS`")
-            .with_internal(format!("host `{host}` is not among the allowed domains")),
-    )
+    Err(CallError::policy(format!(
+        "the document of `{}` names a host that is not among the allowed domains",
+        server.name
+    ))
+    .with_hint(format!(
+        "set `servers.{}.base_url` in the configuration, or add the host to `MCE_ALLOWED_DOMAINS`",
+        server.name
+    ))
+    .with_internal(format!("host `{}` is not among the allowed domains", base.host())))
+}
+
+fn document_host(server: &ServerSettings) -> Option<Url> {
+    match &server.origin {
+        Origin::OpenApi(Location::Url(url)) => Url::parse(url).ok(),
+        Origin::OpenApi(Location::File(_)) | Origin::McpStdio { .. } | Origin::McpHttp { .. } => None,
+    }
 }

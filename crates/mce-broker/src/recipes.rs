@@ -11,6 +11,9 @@ use thiserror::Error;
 
 use crate::hex::hex;
 
+/// Bytes of an id.
+const ID_BYTES: usize = 10;
+
 /// A program to keep.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRecipe<'a> {
@@ -27,7 +30,7 @@ pub struct NewRecipe<'a> {
 /// A program that is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe {
-    /// SHA-256 of language and text, in hex.
+    /// The start of the SHA-256 of language and text, 20 hex digits: a model has to read and write it.
     pub id: String,
     /// `python` or `typescript`.
     pub language: String,
@@ -199,7 +202,7 @@ fn recipe_id(language: &str, source: &str) -> String {
         .chain_update([0])
         .chain_update(source)
         .finalize();
-    hex(&digest)
+    hex(digest.get(..ID_BYTES).unwrap_or(&digest))
 }
 
 fn read_recipe(row: &Row<'_>) -> rusqlite::Result<Recipe> {
@@ -279,7 +282,7 @@ mod tests {
     fn the_id_is_made_of_language_and_text() {
         let recipes = recipes(60, 10);
         let id = recipes.save(program("a"), at(0)).unwrap();
-        assert_eq!(id.len(), 64);
+        assert_eq!(id.len(), 20);
         assert_eq!(
             id,
             recipes

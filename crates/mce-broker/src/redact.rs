@@ -77,6 +77,15 @@ impl Redactor {
         }
     }
 
+    /// A body of unknown kind without secrets. JSON and text stay what they are.
+    pub(crate) fn any(&self, body: Vec<u8>) -> Vec<u8> {
+        match String::from_utf8(body) {
+            Ok(text) if serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok() => self.json(text).into_bytes(),
+            Ok(text) => self.text(&text).into_owned().into_bytes(),
+            Err(e) => self.bytes(e.into_bytes()),
+        }
+    }
+
     fn value(&self, value: &mut Value) {
         match value {
             Value::Null | Value::Bool(_) => {}

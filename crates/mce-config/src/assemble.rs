@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use crate::field::Field;
 use crate::reader::{found, one_of};
 use crate::setting_fields::SettingFields;
-use crate::{ConfigError, DockerSettings, EnhanceSettings, LimitSettings, RecipeSettings, SandboxSettings, ServeSettings, Settings};
+use crate::{
+    CallSettings, ConfigError, DockerSettings, EnhanceSettings, LimitSettings, RecipeSettings, SandboxSettings, ServeSettings, Settings,
+};
 
 /// The first is the default.
 const SURFACES: [&str; 5] = ["code", "code-executor", "direct", "search", "auto"];
@@ -43,6 +45,10 @@ pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Resu
         env_file: known.env_file,
         servers: Vec::new(),
         limits: limits(fields)?,
+        calls: CallSettings {
+            total: fields.seconds("call_timeout_seconds", 30, 1..=600)?,
+            answer_bytes: fields.size("max_answer_size_bytes", 16 << 20, 1024..=1 << 30)?,
+        },
         sandbox: sandbox(fields)?,
         recipes: recipes(fields)?,
         serve: serve(fields)?,

@@ -35,7 +35,7 @@ pub use name::normalise_server_name;
 pub use report::{MASK, Report, Shown, Warning};
 pub use secret::Secret;
 pub use settings::{
-    Auth, Credential, DockerSettings, EnhanceSettings, LimitSettings, Location, Origin, RecipeSettings, SandboxSettings, ServeSettings,
-    ServerSettings, SessionAuth, Settings, Unresolved,
+    Auth, CallSettings, Credential, DockerSettings, EnhanceSettings, LimitSettings, Location, Origin, RecipeSettings, SandboxSettings,
+    ServeSettings, ServerSettings, SessionAuth, Settings, Unresolved,
 };
 pub use source::{Place, Source};

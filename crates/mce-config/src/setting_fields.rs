@@ -11,12 +11,13 @@ use crate::yaml::Node;
 use crate::{ConfigError, Place, Secret, Source};
 
 /// Every key of `mce.yaml` besides `servers`. Its variable is `MCE_` and the key in upper case.
-pub(crate) const SETTING_KEYS: [&str; 37] = [
+pub(crate) const SETTING_KEYS: [&str; 39] = [
     "allowed_domains",
     "cache_db_path",
     "cache_enabled",
     "cache_max_entries",
     "cache_ttl_seconds",
+    "call_timeout_seconds",
     "compile_on_startup",
     "compiled_output_dir",
     "data_dir",
@@ -32,6 +33,7 @@ pub(crate) const SETTING_KEYS: [&str; 37] = [
     "llm_enhance",
     "llm_model",
     "log_level",
+    "max_answer_size_bytes",
     "max_code_size_bytes",
     "max_concurrent_runs",
     "max_host_calls",

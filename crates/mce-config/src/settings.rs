@@ -24,13 +24,16 @@ pub struct Settings {
     pub servers: Vec<ServerSettings>,
     /// Limits of one run.
     pub limits: LimitSettings,
+    /// Limits of one call.
+    pub calls: CallSettings,
     /// How workers are kept.
     pub sandbox: SandboxSettings,
     /// Programs kept for `run_cached_code`.
     pub recipes: RecipeSettings,
     /// What is served.
     pub serve: ServeSettings,
-    /// Hosts that programs and functions may reach (`MCE_ALLOWED_DOMAINS`, with commas); empty: those of the servers.
+    /// Hosts that programs may fetch from, beside which only hosts that the configuration names are reached
+    /// (`MCE_ALLOWED_DOMAINS`, with commas). Empty: programs fetch nothing, functions reach any host that documents name.
     pub allowed_domains: Vec<String>,
     /// `MCE_LOG_LEVEL`, default `info`; lower case.
     pub log_level: String,
@@ -230,6 +233,16 @@ pub struct LimitSettings {
     pub processes: u32,
     /// Open files of a worker. `MCE_MAX_OPEN_FILES`, default 64.
     pub open_files: u32,
+}
+
+/// Limits of one call of a function, and of one request of a program's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallSettings {
+    /// From sending to the last byte of the answer. `MCE_CALL_TIMEOUT_SECONDS`, default 30 s; 1 s to 600 s. A run's own
+    /// time holds as well.
+    pub total: Duration,
+    /// Bytes of an answer, decompressed. `MCE_MAX_ANSWER_SIZE_BYTES`, default 16 MiB.
+    pub answer_bytes: usize,
 }
 
 /// How workers are kept.

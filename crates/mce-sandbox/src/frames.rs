@@ -207,6 +207,7 @@ struct Wire<'a> {
     url: Option<String>,
     headers: Option<Vec<(String, String)>>,
     body: Option<String>,
+    follow_redirects: Option<bool>,
     server: Option<String>,
     names: Option<Vec<String>>,
     query: Option<String>,
@@ -340,6 +341,7 @@ fn read_fetch(wire: Wire<'_>) -> Result<HostCall, FrameProblem> {
         body: body.map_err(|_| FrameProblem::Shape {
             reason: "`body` is no base64".to_owned(),
         })?,
+        follow_redirects: wire.follow_redirects.unwrap_or(true),
     })
 }
 
@@ -489,6 +491,7 @@ mod tests {
                     url,
                     headers,
                     body,
+                    follow_redirects: true,
                 },
         } = parse(text.as_bytes(), 1000).unwrap()
         else {

@@ -36,6 +36,8 @@ pub enum HostCall {
         headers: Vec<(String, String)>,
         /// What is sent; on the wire in base64.
         body: Option<Vec<u8>>,
+        /// Redirects are followed, at most five, each to an allowed host. On the wire true if left out.
+        follow_redirects: bool,
     },
     /// Stubs of functions that a program imports.
     Describe {

@@ -89,16 +89,13 @@ async fn errors_carry_status_and_body() {
     let error = answered(function("GET /a"), FakeAnswer::json(422, r#"{"detail":"too long"}"#))
         .await
         .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        r#"the API answered 422 Unprocessable Entity: {"detail":"too long"}"#
-    );
+    // The body stands apart, once.
+    assert_eq!(error.to_string(), "the API answered 422 Unprocessable Entity");
     assert_eq!((error.status(), error.body()), (Some(422), Some(&json!({"detail": "too long"}))));
     assert_eq!(error.function.as_deref(), Some("svc.do_it"));
     let error = answered(function("GET /a"), FakeAnswer::new(500, "text/plain", "x".repeat(100_000)))
         .await
         .unwrap_err();
-    assert!(error.to_string().len() < 600, "{error}");
     assert_eq!(error.body().and_then(Value::as_str).map(str::len), Some(64 << 10));
     let error = answered(function("GET /a"), FakeAnswer::empty(599)).await.unwrap_err();
     assert_eq!((error.to_string().as_str(), error.body()), ("the API answered 599", None));

@@ -247,7 +247,8 @@ fn outcome_fault(made: &Call, outcome: &Result<Answer, CallError>) -> Option<Str
 }
 
 fn error_fault(error: &CallError, wanted: &Map<String, Value>) -> Option<String> {
-    let told = format!("{error} {}", error.hint().unwrap_or_default()).to_lowercase();
+    let body = error.body().map(Value::to_string).unwrap_or_default();
+    let told = format!("{error} {} {body}", error.hint().unwrap_or_default()).to_lowercase();
     let list = |value: &Value| value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
     let occurs = |text: &Value| told.contains(&text.as_str().unwrap().to_lowercase());
     let is_right = wanted.iter().all(|(key, value)| match key.as_str() {

@@ -9,4 +9,5 @@ mod cases;
 mod catalog;
 mod compare;
 mod credentials;
+mod fetch;
 mod requests;

@@ -686,6 +686,27 @@ fn domains_are_a_list_a_text_with_commas_or_a_json_list() {
 }
 
 #[test]
+fn limits_of_calls_have_bounds() {
+    let seconds = std::time::Duration::from_secs;
+    let (settings, _) = bench(&[], &[]).load();
+    assert_eq!((settings.calls.total, settings.calls.answer_bytes), (seconds(30), 16 << 20));
+    let variables = [("MCE_CALL_TIMEOUT_SECONDS", "600"), ("MCE_MAX_ANSWER_SIZE_BYTES", "2048")];
+    let (settings, _) = bench(&[], &variables).load();
+    assert_eq!((settings.calls.total, settings.calls.answer_bytes), (seconds(600), 2048));
+    for (variable, value) in [
+        ("MCE_CALL_TIMEOUT_SECONDS", "601"),
+        ("MCE_CALL_TIMEOUT_SECONDS", "0"),
+        ("MCE_MAX_ANSWER_SIZE_BYTES", "1"),
+    ] {
+        assert!(
+            bench(&[], &[(variable, value)])
+                .error()
+                .starts_with(&format!("environment {variable}: "))
+        );
+    }
+}
+
+#[test]
 fn all_variables_of_existing_installations_are_read() {
     let variables = [
         ("MCE_LOG_LEVEL", "WARNING"),

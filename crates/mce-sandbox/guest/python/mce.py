@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import inspect
 
+from mce_guest import fetching
 from mce_guest.failures import (
     ApiError,
     ApprovalError,
@@ -25,9 +26,11 @@ __all__ = [
     "PolicyError",
     "ToolError",
     "acall_function",
+    "afetch",
     "call_function",
     "call_mcp_tool",
     "discover_mcp_tools",
+    "fetch",
     "get_tool_schema",
     "parallel",
     "search_tools",
@@ -45,6 +48,16 @@ def call_function(function, arguments=None, **named):
 async def acall_function(function, arguments=None, **named):
     """The same, awaitable."""
     return await _host.call_async(function, "original", {**(arguments or {}), **named} if named else arguments)
+
+
+def fetch(url, method="GET", headers=None, body=None, json=None):
+    """Sends a request to an allowed host. The answer has `status`, `headers`, `text`, `content`, `json()`; any status is one."""
+    return fetching.response(_host.fetch(*fetching.request(url, method, headers, body, json)))
+
+
+async def afetch(url, method="GET", headers=None, body=None, json=None):
+    """The same, awaitable."""
+    return fetching.response(await _host.fetch_async(*fetching.request(url, method, headers, body, json)))
 
 
 async def call_mcp_tool(tool_name, params=None):

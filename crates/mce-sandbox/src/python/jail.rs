@@ -8,14 +8,19 @@ use mce_jail::{Bind, JailSpec, PlacedFile, ROOT, Symlink};
 use super::interpreter::Interpreter;
 
 /// The guest, as it lies in the jail below `/mce`.
-const GUEST: [(&str, &str); 14] = [
+const GUEST: [(&str, &str); 16] = [
     ("fork_server.py", include_str!("../../guest/python/fork_server.py")),
     ("mce.py", include_str!("../../guest/python/mce.py")),
     ("mce_guest/__init__.py", include_str!("../../guest/python/mce_guest/__init__.py")),
     ("mce_guest/channel.py", include_str!("../../guest/python/mce_guest/channel.py")),
     ("mce_guest/check.py", include_str!("../../guest/python/mce_guest/check.py")),
     ("mce_guest/failures.py", include_str!("../../guest/python/mce_guest/failures.py")),
+    ("mce_guest/fetching.py", include_str!("../../guest/python/mce_guest/fetching.py")),
     ("mce_guest/host.py", include_str!("../../guest/python/mce_guest/host.py")),
+    (
+        "mce_guest/httpx_transport.py",
+        include_str!("../../guest/python/mce_guest/httpx_transport.py"),
+    ),
     ("mce_guest/libraries.py", include_str!("../../guest/python/mce_guest/libraries.py")),
     ("mce_guest/output.py", include_str!("../../guest/python/mce_guest/output.py")),
     ("mce_guest/program.py", include_str!("../../guest/python/mce_guest/program.py")),

@@ -114,6 +114,7 @@ impl HostCalls for Api {
                     url,
                     headers,
                     body,
+                    ..
                 } => fetch(&method, &url, &headers, body.as_deref()),
             }
         })

@@ -72,7 +72,11 @@ impl App {
             settings: Arc::clone(&settings),
             functions: Arc::new(CatalogSource::new(Arc::clone(&catalog))),
             audit_file: settings.data_dir.join("audit.jsonl"),
-            limits: CallLimits::default(),
+            limits: CallLimits {
+                total: settings.calls.total,
+                answer_bytes: settings.calls.answer_bytes,
+                ..CallLimits::default()
+            },
         });
         Ok(Self {
             discovery: Arc::new(Discovery::new(catalog)),

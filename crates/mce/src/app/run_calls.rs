@@ -128,6 +128,7 @@ impl HostCalls for RunCalls {
                     url,
                     headers,
                     body,
+                    follow_redirects,
                 } => {
                     self.fetch(FetchRequest {
                         run: &self.run,
@@ -135,6 +136,7 @@ impl HostCalls for RunCalls {
                         url: &url,
                         headers: &headers,
                         body,
+                        follows_redirects: follow_redirects,
                     })
                     .await
                 }

@@ -3,6 +3,7 @@
 import builtins
 import difflib
 import errno
+import json
 import sys
 import traceback
 
@@ -10,6 +11,13 @@ from .values import ValueProblem
 
 FILE = "<program>"
 MESSAGE_CHARS = 2000
+BODY_CHARS = 500
+FETCH_HINT = (
+    "programs have no network of their own: `from mce import fetch` reaches the hosts of `MCE_ALLOWED_DOMAINS`, "
+    "and functions of servers all else"
+)
+# What programs import to send requests.
+_HTTP_LIBRARIES = ("aiohttp", "httpcore", "httplib2", "httpx", "pycurl", "requests", "urllib3", "websockets")
 
 # Set by the worker: gives the names of all servers, for hints.
 server_names = list
@@ -29,6 +37,16 @@ class CallError(Exception):
         self.hint = hint
         if type is not None:
             self.type = type
+
+    def __str__(self):
+        """The message and the start of the API's body."""
+        if self.body is None:
+            return self.message
+        try:
+            text = self.body if isinstance(self.body, str) else json.dumps(self.body, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError):
+            return self.message
+        return f"{self.message}: {_text(text.strip(), BODY_CHARS)}"
 
     def __reduce__(self):
         return _restore, (self.__class__, self.message, dict(vars(self)))
@@ -211,6 +229,8 @@ def _hint_of(error):
     own = getattr(error, "hint", None)
     if isinstance(own, str):
         return own
+    if _is_of_network(error):
+        return FETCH_HINT
     frame = _last_frame(error)
     if isinstance(error, NameError) and isinstance(error.name, str) and frame is not None:
         return did_you_mean(error.name, [*frame.f_locals, *frame.f_globals, *vars(builtins)])
@@ -226,12 +246,26 @@ def _hint_of(error):
         return _import_hint(error)
     if isinstance(error, PermissionError):
         return "programs run without network, processes and host files; write to `/tmp` only"
-    if isinstance(error, (ConnectionError, OSError)) and error.errno in (errno.ENETUNREACH, errno.EAFNOSUPPORT, errno.ECONNREFUSED):
-        return "programs have no network; call a function of a server instead"
     return None
 
 
+def _is_of_network(error):
+    """Whether something tried to open a connection: the error, or one behind it, went through `socket` or `http.client`."""
+    for _ in range(10):
+        if not isinstance(error, BaseException):
+            return False
+        step = error.__traceback__
+        while step is not None:
+            if step.tb_frame.f_code.co_filename.endswith(("/socket.py", "/http/client.py")):
+                return True
+            step = step.tb_next
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def _import_hint(error):
+    if str(error.name).partition(".")[0] in _HTTP_LIBRARIES:
+        return f"`{error.name}` is not installed, and {FETCH_HINT}"
     servers = server_names()
     close = did_you_mean(str(error.name).partition(".")[0], servers)
     listed = ", ".join(f"`{name}`" for name in servers[:20]) + (", ..." if len(servers) > 20 else "")

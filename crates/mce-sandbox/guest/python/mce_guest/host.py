@@ -3,10 +3,12 @@
 import asyncio
 import base64
 
-from . import values
+from . import fetching, values
 from .failures import ArgumentError, CallError, from_host
 
 ARGUMENT_BYTES = 8 << 20
+FETCH_BYTES = 1 << 20
+HEADERS = 200
 
 
 class Host:
@@ -16,14 +18,25 @@ class Host:
         self._channel = channel
         self._servers = None
 
-    def call(self, function, naming, arguments):
+    def call(self, function, naming, arguments, with_headers=False):
         """Calls a function and waits."""
-        return _result(self._channel.request(_call_body(function, naming, arguments)))
+        told = _result(self._channel.request(_call_body(function, naming, arguments, with_headers)))
+        return fetching.answer(told) if with_headers else told
 
-    async def call_async(self, function, naming, arguments):
+    async def call_async(self, function, naming, arguments, with_headers=False):
         """Calls a function without blocking the running loop."""
-        body = _call_body(function, naming, arguments)
-        return _result(await self._channel.request_async(body, asyncio.get_running_loop()))
+        body = _call_body(function, naming, arguments, with_headers)
+        told = _result(await self._channel.request_async(body, asyncio.get_running_loop()))
+        return fetching.answer(told) if with_headers else told
+
+    def fetch(self, method, url, headers, body, follow_redirects=True):
+        """Sends a request to an allowed host: `{"status", "url", "headers", "body"}`."""
+        return _result(self._channel.request(_fetch_body(method, url, headers, body, follow_redirects)))
+
+    async def fetch_async(self, method, url, headers, body, follow_redirects=True):
+        """The same without blocking the running loop."""
+        request = _fetch_body(method, url, headers, body, follow_redirects)
+        return _result(await self._channel.request_async(request, asyncio.get_running_loop()))
 
     def describe(self, server, names):
         """Stubs of functions: `{"functions": [...], "unknown": [[name, hint], ...]}`."""
@@ -48,7 +61,7 @@ class Host:
         return _result(answer)
 
 
-def _call_body(function, naming, arguments):
+def _call_body(function, naming, arguments, with_headers):
     if not isinstance(function, str):
         raise ArgumentError(f"the name of a function is a text, not `{type(function).__name__}`")
     if arguments is None:
@@ -62,7 +75,29 @@ def _call_body(function, naming, arguments):
     except values.TooLarge:
         raise ArgumentError(f"the arguments are larger than {ARGUMENT_BYTES} bytes", function=function[:200]) from None
     fields = b'"op":"call","function":%s,"naming":"%s","arguments":%s' % (_json(function), naming.encode(), text)
+    if with_headers:
+        fields += b',"with_headers":true'
     return lambda number: b'{"id":%d,%s}' % (number, fields)
+
+
+def _fetch_body(method, url, headers, body, follow_redirects):
+    fields = b'"op":"fetch","method":%s,"url":%s,"headers":%s' % tuple(_fetch_json(part) for part in (method, url, headers))
+    if len(headers) > HEADERS:
+        raise ArgumentError(f"a request has at most {HEADERS} header fields")
+    if body is not None:
+        if len(body) > fetching.BODY_BYTES:
+            raise ArgumentError(f"the body is larger than {fetching.BODY_BYTES} bytes")
+        fields += b',"body":"%s"' % base64.b64encode(body)
+    if not follow_redirects:
+        fields += b',"follow_redirects":false'
+    return lambda number: b'{"id":%d,%s}' % (number, fields)
+
+
+def _fetch_json(value):
+    try:
+        return values.encode(value, FETCH_BYTES, "request")
+    except values.TooLarge:
+        raise ArgumentError(f"the URL and the header fields are larger than {FETCH_BYTES} bytes") from None
 
 
 def _json(value):

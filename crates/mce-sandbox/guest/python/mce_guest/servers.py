@@ -146,11 +146,19 @@ def _make_function(host, stub, server, is_async):
         async def function(*args, **kwargs):
             return await host.call_async(stub["function"], "language", arguments_of(stub, args, kwargs))
 
+        async def with_headers(*args, **kwargs):
+            return await host.call_async(stub["function"], "language", arguments_of(stub, args, kwargs), True)
+
     else:
 
         def function(*args, **kwargs):
             return host.call(stub["function"], "language", arguments_of(stub, args, kwargs))
 
+        def with_headers(*args, **kwargs):
+            return host.call(stub["function"], "language", arguments_of(stub, args, kwargs), True)
+
+    # Gives `value`, `status` and `headers`: links to further pages, rate limits, places.
+    function.with_headers = with_headers
     function.__name__ = function.__qualname__ = stub["name"]
     function.__module__ = f"{server}.aio" if is_async else f"{server}.functions"
     function.__doc__ = stub["signature"]

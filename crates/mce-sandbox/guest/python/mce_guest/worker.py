@@ -12,12 +12,13 @@ import mce
 from . import check, failures, output, program, values
 from .channel import Channel, ChannelClosed
 from .host import Host
+from .httpx_transport import HttpxImports
 from .servers import Servers
 
 _LAST_RESORT = b'{"op":"error","error":{"type":"exception","message":"the program ended, and its error cannot be described"}}'
 _NO_MEMORY = b'{"op":"error","error":{"type":"memory","message":"the program needs more memory than its limit allows"}}'
 
-_TO_BE_IMPORTED = ("acall_function", "call_function", "parallel")
+_TO_BE_IMPORTED = ("acall_function", "afetch", "call_function", "fetch", "parallel")
 _REHEARSAL = (
     "x = {'a': [1, 2.5, 'x', None, True]}\nprint(x)\nresult = x",
     "import json\ndef main():\n    return [y for y in range(3)]",
@@ -41,6 +42,7 @@ class Worker:
         self._channel = Channel(lambda data: _loads(data.decode()))
         self._servers = Servers(Host(self._channel))
         self._servers.install()
+        HttpxImports(self._servers.host).install()
         output.capture(self._channel.send, values.encode_text)
         mce._host = self._servers.host
         failures.server_names = mce._host.servers

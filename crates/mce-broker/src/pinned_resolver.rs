@@ -1,0 +1,68 @@
+//! Names become addresses, and those that a program's request may not reach are left out. The connection is made to what
+//! was checked here, so that a name cannot lead elsewhere a moment later.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use thiserror::Error;
+
+use crate::allowed_hosts::AllowedHosts;
+
+/// The system's resolver, with a check of what it says.
+#[derive(Debug)]
+pub(crate) struct PinnedResolver {
+    pub(crate) allowed: Arc<AllowedHosts>,
+}
+
+/// A name that leads to addresses of private networks only.
+#[derive(Debug, Error)]
+#[error("`{name}` leads to `{address}`, which is no public address")]
+pub(crate) struct PrivateAddress {
+    pub(crate) name: String,
+    /// The first of them.
+    pub(crate) address: std::net::IpAddr,
+}
+
+impl Resolve for PinnedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let allowed = Arc::clone(&self.allowed);
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let addresses = checked(&allowed, name.as_str(), found)?;
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Those addresses that the name may lead to.
+///
+/// # Errors
+///
+/// [`PrivateAddress`] if there are addresses and none is left.
+fn checked(allowed: &AllowedHosts, name: &str, found: impl Iterator<Item = SocketAddr>) -> Result<Vec<SocketAddr>, PrivateAddress> {
+    let (kept, refused): (Vec<_>, Vec<_>) = found.partition(|address| allowed.may_lead_to(name, address.ip()));
+    match refused.first() {
+        Some(first) if kept.is_empty() => Err(PrivateAddress {
+            name: name.to_owned(),
+            address: first.ip(),
+        }),
+        Some(_) | None => Ok(kept),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_also_leads_into_a_private_network_keeps_its_public_addresses() {
+        let allowed = AllowedHosts::new(&["a.test".to_owned()]);
+        let addresses = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
+        let check = |texts: &[&str]| checked(&allowed, "a.test", addresses(texts).into_iter());
+        assert_eq!(check(&["127.0.0.1:0", "1.1.1.1:0"]).unwrap(), addresses(&["1.1.1.1:0"]));
+        let refused = check(&["10.0.0.1:0", "[::1]:0"]).unwrap_err();
+        assert_eq!(refused.to_string(), "`a.test` leads to `10.0.0.1`, which is no public address");
+        assert!(check(&[]).unwrap().is_empty());
+    }
+}
