@@ -19,7 +19,8 @@ use crate::redact::Redactor;
 const MAX_ERROR_BYTES: usize = 64 << 10;
 /// Characters of a body that is not the JSON it says it is, in the error's message.
 const MAX_EXCERPT_CHARS: usize = 500;
-/// Header fields that tell about pages, limits and places, besides those with `rate-limit`, `page` or `total` in them.
+/// Header fields that tell about pages, limits and places, besides those with `rate-limit`, `page` or `total` in them and
+/// those that end in `location`.
 const TELLING_FIELDS: [&str; 7] = [
     "content-disposition",
     "content-type",
@@ -101,8 +102,8 @@ pub(crate) fn read_value(answer: RawAnswer, reading: Reading<'_>) -> Result<Answ
 
 /// The header fields that a program may see.
 pub(crate) fn telling_headers(headers: &HeaderMap, reading: Reading<'_>) -> Vec<(String, String)> {
-    let is_telling =
-        |name: &str| TELLING_FIELDS.contains(&name) || ["ratelimit", "rate-limit", "page", "total"].iter().any(|word| name.contains(word));
+    let has_word = |name: &str| ["ratelimit", "rate-limit", "page", "total"].iter().any(|word| name.contains(word));
+    let is_telling = |name: &str| TELLING_FIELDS.contains(&name) || name.ends_with("location") || has_word(name);
     headers
         .iter()
         .filter(|(name, _)| is_telling(name.as_str()))

@@ -212,6 +212,7 @@ async fn headers_about_pages_and_limits_come_back_without_the_place() {
     let answer = FakeAnswer::json(200, "[]")
         .with_header("Link", &format!("<{}/a?page=2>; rel=\"next\"", bench.api.origin()))
         .with_header("X-RateLimit-Remaining", "5")
+        .with_header("Location", &format!("{}/a/7", bench.api.origin()))
         .with_header("Set-Cookie", "a=b")
         .with_header("Server", "x");
     bench.api.answer_next(answer);
@@ -222,7 +223,8 @@ async fn headers_about_pages_and_limits_come_back_without_the_place() {
         [
             ("content-type", "application/json"),
             ("link", "</a?page=2>; rel=\"next\""),
-            ("x-ratelimit-remaining", "5")
+            ("x-ratelimit-remaining", "5"),
+            ("location", "/a/7")
         ]
     );
     assert_eq!((answer.status, answer.function.as_str()), (200, "svc.do_it"));

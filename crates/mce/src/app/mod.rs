@@ -246,6 +246,7 @@ impl App {
         let servers: BTreeSet<String> = answer
             .calls
             .iter()
+            .filter(|group| !group.function.starts_with("fetch:"))
             .filter_map(|group| group.function.split_once('.').map(|(server, _)| server.to_owned()))
             .collect();
         let servers: Vec<String> = servers.into_iter().collect();

@@ -97,7 +97,8 @@ impl RunCalls {
     fn count(&self, function: &str, effect: Effect, start: Instant, is_ok: bool) {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         let ms = millis(start.elapsed());
-        if let Some(group) = groups.iter_mut().find(|group| group.function == function) {
+        // A host may be read from and written to, which stays apart.
+        if let Some(group) = groups.iter_mut().find(|group| group.function == function && group.effect == effect) {
             group.count += 1;
             group.ms += ms;
             group.failed += u32::from(!is_ok);

@@ -5,6 +5,7 @@
 mod client;
 mod commands;
 mod compile;
+mod fetch;
 mod large_document;
 mod project;
 mod serve;
