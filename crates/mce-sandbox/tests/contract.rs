@@ -90,17 +90,30 @@ async fn a_program_has_the_value_of_main_else_result_else_its_last_expression() 
 #[tokio::test]
 async fn main_is_called_once() {
     let sandbox = Sandbox::new(options());
-    for ending in [
-        "",
-        "result = main()",
-        "main()",
-        "if __name__ == '__main__':\n    main()",
-        "print(main())",
+    for (ending, value) in [
+        ("", json!(1)),
+        ("result = main()", json!(1)),
+        ("main()", json!(1)),
+        ("if __name__ == '__main__':\n    main()", json!(1)),
+        ("print(main())", json!(1)),
+        ("f = main\nresult = f()", json!(1)),
+        ("def run():\n    return main()\nresult = run()", json!(1)),
+        ("def retry(f):\n    return f()\nresult = retry(main)", json!(1)),
+        ("result = globals()['main']()", json!(1)),
+        (
+            "class R:\n    def __init__(self):\n        self.v = main()\nresult = R().v",
+            json!(1),
+        ),
+        ("from mce import parallel\nresult = parallel([main])", json!([1])),
+        (
+            "import threading\nt = threading.Thread(target=main)\nt.start()\nt.join()",
+            json!(null),
+        ),
     ] {
         let source = format!("def main():\n    print('called')\n    return 1\n{ending}\n");
         let outcome = run(&sandbox, &source).await;
         assert_eq!(outcome.logs.matches("called").count(), 1, "{source}");
-        assert_eq!(seen(&outcome), json!({ "value": 1 }), "{source}");
+        assert_eq!(seen(&outcome), json!({ "value": value }), "{source}");
     }
     sandbox.stop().await;
 }

@@ -14,7 +14,7 @@ import types
 
 from .failures import FILE, Refused, similar
 
-_LAST, _PARAMS, _CALLED = "__mce_last__", "__mce_params__", "__mce_called__"
+_LAST, _PARAMS, _CALLED, _ENTERED = "__mce_last__", "__mce_params__", "__mce_called__", "__mce_entered__"
 _TREE_DEPTH = 2500
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
@@ -53,7 +53,7 @@ def run(tree, source, params, provided):
     recorder = _Recorder()
     space = vars(module)
     space.update(provided)
-    space.update({_PARAMS: params, _CALLED: recorder.wrap, _LAST: None})
+    space.update({_PARAMS: params, _CALLED: recorder.wrap, _ENTERED: recorder.enter, _LAST: None})
     try:
         _execute(code, space)
         value = _value(has_main, space, recorder)
@@ -77,9 +77,12 @@ def assigned_names(tree):
 def _prepare(tree, params):
     """Rewrites the tree for its run. True if the program defines `main`."""
     _replace_params(tree, params)
-    has_main = any(isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)) and s.name == "main" for s in tree.body)
+    definitions = [s for s in tree.body if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)) and s.name == "main"]
+    has_main = bool(definitions)
     if has_main:
         _record_calls_of_main(tree)
+    for definition in definitions:
+        _record_entry(definition)
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = tree.body[-1]
         tree.body[-1] = ast.copy_location(ast.Assign([_name(_LAST, ast.Store(), last)], last.value), last)
@@ -100,12 +103,24 @@ def _record_calls_of_main(tree):
             node.func = ast.copy_location(wrapped, node.func)
 
 
+def _record_entry(definition):
+    """Makes a function tell when its body begins, whoever called it and under whatever name."""
+    first = definition.body[0]
+    has_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    entered = ast.copy_location(ast.Call(_name(_ENTERED, ast.Load(), first), [], []), first)
+    definition.body.insert(1 if has_text else 0, ast.copy_location(ast.Expr(entered), first))
+
+
 class _Recorder:
-    """Keeps what the last call of `main` gave."""
+    """Keeps whether `main` has run, and what the last call of it outside functions gave."""
 
     def __init__(self):
         self.is_called = False
+        self.is_entered = False
         self.value = None
+
+    def enter(self):
+        self.is_entered = True
 
     def wrap(self, function):
         def main(*args, **kwargs):
@@ -124,12 +139,12 @@ class _Recorder:
 
 def _value(has_main, space, recorder):
     if has_main and callable(space.get("main")):
-        if not recorder.is_called:
+        if not recorder.is_called and not recorder.is_entered:
             value = _finish(space["main"]())
         elif "result" in space:
             value = space["result"]
         else:
-            value = recorder.value
+            value = recorder.value if recorder.is_called else space.get(_LAST)
     elif "result" in space:
         value = space["result"]
     else:
