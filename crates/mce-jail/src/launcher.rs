@@ -95,7 +95,7 @@ impl Launch {
     fn start(self) -> Result<Jail, Report> {
         let (mut on, mut notes) = layers::working(self.spec.layers);
         if on.namespaces {
-            on.check_minimum(&notes)?;
+            on.check_minimum(self.spec.layers, &notes, layers::has_vsock)?;
             match self.start_in_namespaces() {
                 Ok((jail, has_user_namespace)) => {
                     let standing = Standing {
@@ -113,7 +113,7 @@ impl Launch {
                 Err(failure) => return Err(Report::Failed(failure)),
             }
         }
-        on.check_minimum(&notes)?;
+        on.check_minimum(self.spec.layers, &notes, layers::has_vsock)?;
         let jail = self.start_without_namespaces().map_err(Report::Failed)?;
         let standing = Standing {
             layers: on,

@@ -8,6 +8,7 @@ use libc::{CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPI
 use rustix::fs::CWD;
 use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, mount_change};
+use rustix::net::{AddressFamily, SocketType, socket};
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
@@ -79,8 +80,9 @@ impl Layers {
         Some(layers)
     }
 
-    /// Whether these layers keep the minimum: no network, no files of the host, no new processes.
-    pub(crate) fn check_minimum(self, notes: &[String]) -> Result<(), Report> {
+    /// Whether these layers keep the minimum: no network, no files of the host, no new processes. Who switches the filter
+    /// off has chosen what it alone closes; where the machine lacks it, nobody has.
+    pub(crate) fn check_minimum(self, wanted: Self, notes: &[String], has_vsock: impl Fn() -> bool) -> Result<(), Report> {
         let refuse = |what: &str, fix: &str| {
             let missing = [&[what.to_owned()], notes].concat().join("; ");
             Err(Report::BelowMinimum {
@@ -91,6 +93,9 @@ impl Layers {
         let landlock_suffices = || self.landlock && landlock_version().is_ok_and(|version| version >= LANDLOCK_ALONE);
         if !self.namespaces && !self.seccomp {
             return refuse("neither namespaces nor seccomp keep programs from the network", NAMESPACES_FIX);
+        }
+        if wanted.seccomp && !self.seccomp && has_vsock() {
+            return refuse("only seccomp keeps programs from the `vsock` network of this machine", SECCOMP_FIX);
         }
         if !self.namespaces && !landlock_suffices() {
             return refuse(
@@ -155,6 +160,12 @@ pub fn probe() -> Vec<LayerStatus> {
     ]
 }
 
+/// This machine has sockets by which virtual machines and their host talk. No namespace isolates them.
+pub(crate) fn has_vsock() -> bool {
+    const VSOCK: AddressFamily = AddressFamily::from_raw(40);
+    socket(VSOCK, SocketType::STREAM, None).is_ok()
+}
+
 /// Makes namespaces and a mount in a forked process, which then ends without executing anything.
 fn try_namespaces() -> io::Result<String> {
     let attempt = |namespaces: c_int| -> io::Result<()> {
@@ -185,4 +196,27 @@ fn try_namespaces() -> io::Result<String> {
         return Ok("mount, PID, network, IPC, UTS and cgroup namespaces; no user namespace".to_owned());
     }
     attempt(OUTER | CLONE_NEWUSER | CLONE_NEWPID).map(|()| String::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_that_the_machine_lacks_is_missed_where_only_it_closes_a_network() {
+        let off = Layers {
+            seccomp: false,
+            ..Layers::ALL
+        };
+        assert!(Layers::ALL.check_minimum(Layers::ALL, &[], || true).is_ok());
+        assert!(off.check_minimum(Layers::ALL, &[], || false).is_ok());
+        assert!(off.check_minimum(off, &[], || true).is_ok(), "it was switched off on purpose");
+        let Err(Report::BelowMinimum { missing, .. }) = off.check_minimum(Layers::ALL, &["seccomp: none".to_owned()], || true) else {
+            panic!("programs would have a network")
+        };
+        assert_eq!(
+            missing,
+            "only seccomp keeps programs from the `vsock` network of this machine; seccomp: none"
+        );
+    }
 }

@@ -167,6 +167,13 @@ impl ForkServer {
         &self.notes
     }
 
+    /// Writes to the log which layers this machine lacks.
+    pub(crate) fn warn(&self) {
+        for note in &self.notes {
+            tracing::warn!(target: "mce_sandbox", %note, "a layer of the jail is off");
+        }
+    }
+
     /// Ends it and all its workers, also those that run, and waits until they are gone.
     pub(crate) async fn stop(&self) {
         let (gone, wait) = oneshot::channel();

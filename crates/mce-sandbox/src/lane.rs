@@ -1,7 +1,7 @@
 //! A lane: all programs that one kind of fork server runs, with the pool of its workers.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use crate::EngineError;
 use crate::fork_server::ForkServer;
@@ -15,6 +15,8 @@ pub(crate) struct Lane {
     pool_size: usize,
     /// Made with its first use, because it needs a runtime.
     pool: OnceLock<Pool>,
+    /// Fork servers of single runs need not all say the same.
+    warning: Once,
 }
 
 impl fmt::Debug for Lane {
@@ -31,6 +33,7 @@ impl Lane {
             is_warm,
             pool_size,
             pool: OnceLock::new(),
+            warning: Once::new(),
         }
     }
 
@@ -44,7 +47,9 @@ impl Lane {
             self.pool().take().await
         } else {
             // The worker holds the only handle to its fork server and ends it with itself.
-            self.engine.start().await?.fork().await
+            let server = self.engine.start().await?;
+            self.warning.call_once(|| server.warn());
+            server.fork().await
         }
     }
 

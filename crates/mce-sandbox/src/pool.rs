@@ -201,9 +201,7 @@ impl State {
             self.ready.clear();
         }
         let server = self.engine.start().await?;
-        for note in server.notes() {
-            tracing::warn!(target: "mce_sandbox", %note, "a layer of the jail is off");
-        }
+        server.warn();
         self.server = Some(Arc::clone(&server));
         Ok(server)
     }

@@ -98,6 +98,10 @@ impl Sandbox {
     ///
     /// Any [`EngineError`]; a later run tries again.
     pub async fn start(&self) -> Result<(), EngineError> {
+        if !self.options.without_layers.is_empty() {
+            let layers = self.options.without_layers.join(", ");
+            tracing::warn!(target: "mce_sandbox", %layers, "layers of the jail are switched off by configuration");
+        }
         if self.options.is_warm {
             self.python_bare.warm().await.map(drop)
         } else {
@@ -156,7 +160,7 @@ impl Sandbox {
     pub async fn inspect(&self) -> SandboxFacts {
         let python = self.python.facts().await;
         let started = self.python_bare.warm().await;
-        let on = started.as_ref().ok().map(|server| server.layers());
+        let on = started.as_ref().ok().map(|server| (server.layers(), server.notes()));
         let probed = tokio::task::spawn_blocking(mce_jail::probe).await.unwrap_or_default();
         let layers = probed
             .into_iter()
@@ -198,27 +202,71 @@ fn busy(full: Full) -> ProgramError {
     error(ErrorKind::Busy, message).with_hint(&format!("try again in {} s", wait.as_secs().max(1)))
 }
 
-fn layer_fact(status: LayerStatus, on: Option<Layers>, without: &[String]) -> LayerFact {
+/// What a probe found, corrected by what the running jail says of itself.
+fn layer_fact(status: LayerStatus, on: Option<(Layers, &[String])>, without: &[String]) -> LayerFact {
     let LayerStatus { name, is_on, detail, fix } = status;
+    let fact = |is_on, detail, fix| LayerFact {
+        name: name.to_owned(),
+        is_on,
+        detail,
+        fix,
+    };
     if without.iter().any(|off| off == name) {
-        return LayerFact {
-            name: name.to_owned(),
-            is_on: false,
-            detail: "switched off by configuration".to_owned(),
-            fix: String::new(),
+        let detail = match name {
+            "seccomp" => "switched off by configuration: programs can open `netlink` and `vsock` sockets and use key rings",
+            _ => "switched off by configuration",
         };
+        return fact(false, detail.to_owned(), String::new());
     }
-    let is_on = on.map_or(is_on, |layers| match name {
+    let Some((layers, notes)) = on else {
+        return fact(is_on, detail, fix);
+    };
+    let is_in_jail = match name {
         "namespaces" => layers.namespaces,
         "landlock" => layers.landlock,
         "seccomp" => layers.seccomp,
         "rlimits" => layers.rlimits,
         _ => is_on,
-    });
-    LayerFact {
-        name: name.to_owned(),
-        is_on,
-        detail,
-        fix,
+    };
+    let reason = notes.iter().find_map(|note| note.strip_prefix(name)?.strip_prefix(": "));
+    match (is_in_jail, reason) {
+        (false, Some(reason)) => fact(false, reason.to_owned(), fix),
+        (is_in_jail, _) => fact(is_in_jail, detail, fix),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layer_that_is_off_in_the_jail_is_told_whatever_a_probe_found() {
+        let probed = || LayerStatus {
+            name: "seccomp",
+            is_on: true,
+            detail: "found".to_owned(),
+            fix: String::new(),
+        };
+        let off = Layers {
+            seccomp: false,
+            ..Layers::ALL
+        };
+        let notes = ["landlock: other".to_owned(), "seccomp: why".to_owned()];
+        for (on, without, expected) in [
+            (None, &[][..], (true, "found")),
+            (Some((Layers::ALL, &[][..])), &[], (true, "found")),
+            (Some((off, &notes[..])), &[], (false, "why")),
+            (
+                Some((off, &[])),
+                &["seccomp".to_owned()],
+                (
+                    false,
+                    "switched off by configuration: programs can open `netlink` and `vsock` sockets and use key rings",
+                ),
+            ),
+        ] {
+            let fact = layer_fact(probed(), on, without);
+            assert_eq!((fact.is_on, fact.detail.as_str()), expected);
+        }
     }
 }

@@ -139,7 +139,7 @@ fn sandbox(facts: &SandboxFacts) -> Vec<Check> {
             name,
             ok: layer.is_on,
             detail: layer.detail.clone(),
-            fix: String::new(),
+            fix: layer.fix.clone(),
         });
     }
     match &facts.jail {
