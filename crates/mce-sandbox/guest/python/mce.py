@@ -4,7 +4,6 @@ import asyncio
 import concurrent.futures
 import inspect
 
-from mce_guest import fetching
 from mce_guest.failures import (
     ApiError,
     ApprovalError,
@@ -52,12 +51,12 @@ async def acall_function(function, arguments=None, **named):
 
 def fetch(url, method="GET", headers=None, body=None, json=None):
     """Sends a request to an allowed host. The answer has `status`, `headers`, `text`, `content`, `json()`; any status is one."""
-    return fetching.response(_host.fetch(*fetching.request(url, method, headers, body, json)))
+    return _host.fetch(url, method, headers, body, json)
 
 
 async def afetch(url, method="GET", headers=None, body=None, json=None):
     """The same, awaitable."""
-    return fetching.response(await _host.fetch_async(*fetching.request(url, method, headers, body, json)))
+    return await _host.fetch_async(url, method, headers, body, json)
 
 
 async def call_mcp_tool(tool_name, params=None):

@@ -29,11 +29,19 @@ class Host:
         told = _result(await self._channel.request_async(body, asyncio.get_running_loop()))
         return fetching.answer(told) if with_headers else told
 
-    def fetch(self, method, url, headers, body, follow_redirects=True):
-        """Sends a request to an allowed host: `{"status", "url", "headers", "body"}`."""
+    def fetch(self, url, method, headers, body, json_value):
+        """Sends a request to an allowed host, and gives a `Response`."""
+        return fetching.response(self.send(*fetching.request(url, method, headers, body, json_value)))
+
+    async def fetch_async(self, url, method, headers, body, json_value):
+        """The same without blocking the running loop."""
+        return fetching.response(await self.send_async(*fetching.request(url, method, headers, body, json_value)))
+
+    def send(self, method, url, headers, body, follow_redirects=True):
+        """Sends a request as it is: `{"status", "url", "headers", "body"}`."""
         return _result(self._channel.request(_fetch_body(method, url, headers, body, follow_redirects)))
 
-    async def fetch_async(self, method, url, headers, body, follow_redirects=True):
+    async def send_async(self, method, url, headers, body, follow_redirects=True):
         """The same without blocking the running loop."""
         request = _fetch_body(method, url, headers, body, follow_redirects)
         return _result(await self._channel.request_async(request, asyncio.get_running_loop()))

@@ -47,14 +47,14 @@ def _connect(httpx, host):
     def handle_request(self, request):
         body = request.read()
         try:
-            return _response(httpx, host.fetch(*_request(request, body), follow_redirects=False))
+            return _response(httpx, host.send(*_request(request, body), follow_redirects=False))
         except CallError as error:
             _raise(httpx, error, request)
 
     async def handle_async_request(self, request):
         body = await request.aread()
         try:
-            return _response(httpx, await host.fetch_async(*_request(request, body), follow_redirects=False))
+            return _response(httpx, await host.send_async(*_request(request, body), follow_redirects=False))
         except CallError as error:
             _raise(httpx, error, request)
 
