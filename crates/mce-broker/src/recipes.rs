@@ -190,6 +190,15 @@ impl Recipes {
         })
     }
 
+    /// Forgets all programs. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`RecipeError::Store`].
+    pub fn clear(&self) -> Result<usize, RecipeError> {
+        self.with_connection(|connection| connection.execute("DELETE FROM recipes", []))
+    }
+
     fn with_connection<T>(&self, action: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, RecipeError> {
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(action(&connection)?)

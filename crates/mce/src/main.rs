@@ -52,11 +52,16 @@ fn main() -> ExitCode {
                 working_dir,
                 environment,
                 terminal,
+                is_json,
             },
             command,
         )
     });
     match started {
+        Ok(_) if terminal::lost_output() => {
+            terminal.failure(&Failure::internal("the output could not be written"), is_json);
+            ExitCode::from(1)
+        }
         Ok(code) => code,
         Err(failure) => {
             terminal.failure(&failure, is_json);

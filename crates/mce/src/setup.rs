@@ -17,6 +17,8 @@ pub(crate) struct Setup {
     pub(crate) working_dir: PathBuf,
     pub(crate) environment: Environment,
     pub(crate) terminal: Terminal,
+    /// A program reads what the command prints.
+    pub(crate) is_json: bool,
 }
 
 impl Setup {
@@ -44,7 +46,8 @@ impl Setup {
     /// As [`Setup::load`].
     pub(crate) fn settings(&self) -> Result<Arc<Settings>, Failure> {
         let (settings, report) = self.load()?;
-        for warning in &report.warnings {
+        // A program that reads standard error expects one JSON object there, if anything.
+        for warning in report.warnings.iter().filter(|_| !self.is_json) {
             self.terminal.warning(&warning.to_string());
             if let Some(hint) = &warning.hint {
                 self.terminal.note(format!("  hint: {hint}"));

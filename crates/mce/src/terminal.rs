@@ -1,10 +1,18 @@
 //! Everything that the commands print. Colours only on a terminal and without `NO_COLOR`.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
 use crate::failure::Failure;
+
+static LOST_OUTPUT: AtomicBool = AtomicBool::new(false);
+
+/// Whether something that was to be printed could not be written.
+pub(crate) fn lost_output() -> bool {
+    LOST_OUTPUT.load(Ordering::Relaxed)
+}
 
 /// Where and how to print.
 #[derive(Debug, Clone, Copy)]
@@ -30,9 +38,13 @@ impl Terminal {
     }
 
     #[expect(clippy::unused_self, reason = "whoever prints has been handed the terminal")]
-    /// One line on standard output. A closed pipe ends the output, not the program.
+    /// One line on standard output. A reader that has left is no failure; a full disk is, see [`lost_output`].
     pub(crate) fn line(self, text: impl AsRef<str>) {
-        let _ = writeln!(io::stdout().lock(), "{}", text.as_ref());
+        if let Err(error) = writeln!(io::stdout().lock(), "{}", text.as_ref())
+            && error.kind() != ErrorKind::BrokenPipe
+        {
+            LOST_OUTPUT.store(true, Ordering::Relaxed);
+        }
     }
 
     /// One JSON value on standard output.

@@ -144,7 +144,10 @@ impl Compiler {
         for server in self.settings.servers.iter().filter(wanted) {
             let start = Instant::now();
             let outcome = match self.compile_server(server, is_dry_run).await {
-                Ok(counts) => Outcome::Compiled(counts),
+                Ok(mut counts) => {
+                    counts.problems.extend(self.unmatched_names(server));
+                    Outcome::Compiled(counts)
+                }
                 Err(failure) => Outcome::Refused(Refusal(failure)),
             };
             let report = ServerReport {
@@ -215,6 +218,32 @@ impl Compiler {
             .replace_document(compiled)
             .map_err(|error| Failure::internal(super::chain(&error)))?;
         Ok(counts_of(record, document.functions.len(), false))
+    }
+
+    /// Names in a server's settings that mean nothing in its document.
+    fn unmatched_names(&self, server: &ServerSettings) -> Vec<Problem> {
+        let Some(location) = location_of(server) else { return Vec::new() };
+        let schemes = self.store.security_schemes(&location).unwrap_or_default();
+        let known: Vec<_> = schemes.keys().map(|name| format!("`{name}`")).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let credentials = server
+            .credentials
+            .keys()
+            .filter(|name| !schemes.contains_key(*name))
+            .map(|name| Problem {
+                pointer: format!("servers.{}.credentials.{name}", server.title),
+                message: format!("the document has no security scheme `{name}`; it has {known}"),
+            });
+        let is_function = |name: &str| self.store.function(&location, name).is_ok_and(|function| function.is_some());
+        let promoted = server
+            .top_level_functions
+            .iter()
+            .filter(|name| !is_function(name))
+            .map(|name| Problem {
+                pointer: format!("servers.{}.top_level_functions", server.title),
+                message: format!("the document has no function `{name}`"),
+            });
+        credentials.chain(promoted).collect()
     }
 
     fn counts(&self, record: DocumentRecord, unchanged: bool) -> Result<Counts, Failure> {

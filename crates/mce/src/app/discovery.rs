@@ -9,6 +9,7 @@ use mce_catalog::schema;
 use mce_catalog::text;
 use mce_sandbox::{Description, FunctionStub, Language, ParameterStub};
 use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -60,6 +61,14 @@ pub(crate) struct FoundFunction {
 impl Discovery {
     pub(crate) fn new(catalog: Arc<Catalog>) -> Self {
         Self { catalog }
+    }
+
+    /// Forgets all documents. Gives how many there were.
+    pub(crate) fn clear(&self) -> Result<usize, Failure> {
+        let store = self.catalog.store();
+        let documents = store.documents().map_err(Failure::internal)?.len();
+        store.clear().map_err(Failure::internal)?;
+        Ok(documents)
     }
 
     /// Whether each configured server has been compiled.
@@ -285,7 +294,7 @@ impl Discovery {
     }
 
     /// What a word of the command line means as the value of this argument: a text where only a text will do, else JSON.
-    pub(crate) fn argument_from_text(&self, reference: &str, name: &str, text: String) -> Value {
+    pub(crate) fn argument_from_text(&self, reference: &str, name: &str, text: String) -> Result<Box<RawValue>, Failure> {
         let function = self.catalog.resolve(reference).ok();
         let wanted = function.as_ref().and_then(|function| {
             function.parameters.iter().find(|parameter| {
@@ -300,10 +309,9 @@ impl Discovery {
                 .and_then(|schema| schema.get("type"))
                 .is_some_and(|kind| kind == "string")
         });
-        if is_text {
-            Value::String(text)
-        } else {
-            serde_json::from_str(&text).unwrap_or(Value::String(text))
+        match serde_json::from_str(&text) {
+            Ok(json) if !is_text => Ok(json),
+            Ok(_) | Err(_) => to_raw_value(&text).map_err(Failure::internal),
         }
     }
 }

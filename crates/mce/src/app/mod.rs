@@ -67,7 +67,8 @@ impl App {
         let state = state::open(&settings.data_dir)?;
         let catalog = Arc::new(Catalog::new(Arc::clone(&state.store), compile::views(&settings)));
         let recipe_file = settings.recipes.file.clone().unwrap_or(state.file);
-        let recipes = Recipes::open(&recipe_file, settings.recipes.clone()).map_err(Failure::internal)?;
+        let recipes = Recipes::open(&recipe_file, settings.recipes.clone());
+        let recipes = recipes.map_err(|error| Failure::internal(format!("`{}`: {}", recipe_file.display(), chain(&error))))?;
         let broker = Broker::new(BrokerOptions {
             settings: Arc::clone(&settings),
             functions: Arc::new(CatalogSource::new(Arc::clone(&catalog))),
@@ -219,14 +220,13 @@ impl App {
     /// # Errors
     ///
     /// The call's failure, with its type.
-    pub(crate) async fn call(&self, reference: &str, arguments: &Map<String, Value>) -> Result<Box<RawValue>, Failure> {
-        let arguments = to_raw_value(arguments).map_err(Failure::internal)?;
+    pub(crate) async fn call(&self, reference: &str, arguments: &RawValue) -> Result<Box<RawValue>, Failure> {
         let request = CallRequest {
             run: &new_run_id(),
             caller: Caller::Python,
             naming: Naming::Original,
             function: reference,
-            arguments: &arguments,
+            arguments,
         };
         let answer = self.broker.call(request).await.map_err(|error| run_calls::failure_of(&error))?;
         match answer.value {
@@ -234,6 +234,20 @@ impl App {
             AnswerValue::Text(text) => to_raw_value(&text).map_err(Failure::internal),
             AnswerValue::Bytes(bytes) => to_raw_value(&json!({"base64": BASE64_STANDARD.encode(bytes)})).map_err(Failure::internal),
             AnswerValue::Empty => to_raw_value(&Value::Null).map_err(Failure::internal),
+        }
+    }
+
+    /// Forgets all compiled documents, copies of guides and recipes. Gives how many documents and recipes there were.
+    ///
+    /// # Errors
+    ///
+    /// A failure if the state cannot be written.
+    pub(crate) fn clean(&self) -> Result<(usize, usize), Failure> {
+        let documents = self.discovery.clear()?;
+        let recipes = self.recipes.clear().map_err(|error| Failure::internal(chain(&error)))?;
+        match fs_err::remove_dir_all(skills::copies(&self.settings.data_dir)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::internal(error)),
+            Ok(()) | Err(_) => Ok((documents, recipes)),
         }
     }
 
@@ -268,12 +282,6 @@ impl App {
             Err(error) => tracing::warn!("the program was not kept: {error}"),
         }
     }
-}
-
-/// The files of these settings that `mce clean` removes. The audit log is kept.
-pub(crate) fn state_files(settings: &Settings) -> Vec<PathBuf> {
-    let recipes = settings.recipes.file.iter().cloned();
-    state::files(&settings.data_dir).into_iter().chain(recipes).collect()
 }
 
 fn program_error(kind: ErrorKind, message: String) -> ProgramError {

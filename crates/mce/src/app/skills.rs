@@ -94,7 +94,12 @@ fn file_of(data_dir: &Path, server: &ServerSettings) -> Option<PathBuf> {
     }
 }
 
+/// Where copies of remote guides are kept.
+pub(crate) fn copies(data_dir: &Path) -> PathBuf {
+    data_dir.join("skills")
+}
+
 /// Where the copy of a remote guide is kept.
 pub(crate) fn copy_of(data_dir: &Path, server: &str) -> PathBuf {
-    data_dir.join("skills").join(format!("{server}.md"))
+    copies(data_dir).join(format!("{server}.md"))
 }

@@ -1,6 +1,6 @@
 //! The state directory and its SQLite file.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,6 +39,10 @@ pub(crate) fn open(directory: &Path) -> Result<State, Failure> {
         fs_err::set_permissions(directory, owner_only).map_err(|error| cannot(&error))?;
     }
     let file = directory.join(FILE_NAME);
+    // Programs that are kept may hold anything. SQLite gives its side files the rights of this one.
+    let mut options = fs_err::OpenOptions::new();
+    options.create(true).append(true).options_mut().mode(0o600);
+    options.open(&file).map_err(|error| cannot(&error))?;
     let store = match Store::open(&file) {
         Err(StoreError::Damaged { .. }) => {
             let kept = directory.join(format!("{FILE_NAME}.damaged"));
@@ -56,13 +60,4 @@ pub(crate) fn open(directory: &Path) -> Result<State, Failure> {
         store: Arc::new(store.map_err(|error| cannot(&error))?),
         file,
     })
-}
-
-/// The files that `mce clean` removes.
-pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
-    let database = ["", "-wal", "-shm"].map(|ending| directory.join(format!("{FILE_NAME}{ending}")));
-    database
-        .into_iter()
-        .chain([directory.join(format!("{FILE_NAME}.damaged")), directory.join("skills")])
-        .collect()
 }

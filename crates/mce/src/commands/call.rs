@@ -1,8 +1,9 @@
 //! `mce call FUNCTION`: one call, as a program would make it.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use serde_json::{Map, Value};
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::exec::pretty;
 use crate::app::App;
@@ -10,11 +11,14 @@ use crate::cli::CallArgs;
 use crate::failure::Failure;
 use crate::setup::Setup;
 
+/// Arguments by name, as JSON text: numbers are sent as they were written.
+type Arguments = BTreeMap<String, Box<RawValue>>;
+
 /// What the words after the function mean.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 struct CallSettings {
     /// `--json`: all arguments at once; what is printed is for a program.
-    json: Option<Map<String, Value>>,
+    json: Option<Arguments>,
     /// `--NAME VALUE`: single arguments as texts.
     single: Vec<(String, String)>,
 }
@@ -25,10 +29,12 @@ pub(crate) async fn call(setup: &Setup, args: CallArgs) -> Result<ExitCode, Fail
     let is_json = meant.json.is_some();
     let mut arguments = meant.json.unwrap_or_default();
     for (name, text) in meant.single {
-        let value = app.discovery().argument_from_text(&args.function, &name, text);
+        let value = app.discovery().argument_from_text(&args.function, &name, text)?;
         arguments.insert(name, value);
     }
-    let value = app.call(&args.function, &arguments).await;
+    let value = app
+        .call(&args.function, &to_raw_value(&arguments).map_err(Failure::internal)?)
+        .await;
     app.close().await;
     let text = value?.get().to_owned();
     setup.terminal.line(if is_json { text } else { pretty(&text) });
@@ -58,7 +64,7 @@ fn meant(words: Vec<String>) -> Result<CallSettings, Failure> {
     Ok(settings)
 }
 
-fn object(text: &str) -> Result<Map<String, Value>, Failure> {
+fn object(text: &str) -> Result<Arguments, Failure> {
     serde_json::from_str(text).map_err(|error| Failure::argument(format!("`--json` is no JSON object: {error}")))
 }
 
@@ -68,28 +74,29 @@ fn usage(message: String) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn arguments_are_json_or_single_words() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let single = |pairs: &[(&str, &str)]| {
-            pairs
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                .collect::<Vec<_>>()
-        };
-        let check = |text: &str, json: Option<Value>, pairs: &[(&str, &str)]| {
-            let expected = CallSettings {
-                json: json.and_then(|json| json.as_object().cloned()),
-                single: single(pairs),
-            };
-            assert_eq!(meant(words(text)).unwrap(), expected, "{text}");
+        let check = |text: &str, json: Option<&str>, single: &[(&str, &str)]| {
+            let meant = meant(words(text)).unwrap();
+            let pairs: Vec<_> = meant.single.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            assert_eq!(
+                (
+                    meant.json.map(|json| serde_json::to_string(&json).unwrap()).as_deref(),
+                    pairs.as_slice()
+                ),
+                (json, single),
+                "{text}"
+            );
         };
         check("--id 5 --name=a=b", None, &[("id", "5"), ("name", "a=b")]);
-        check(r#"--json {"id":5}"#, Some(json!({"id": 5})), &[]);
+        check(
+            r#"--json {"id":123456789012345678901234567890}"#,
+            Some(r#"{"id":123456789012345678901234567890}"#),
+            &[],
+        );
         assert!(meant(words("id")).is_err());
         assert!(meant(words("--id")).is_err());
         assert!(meant(words("--json 5")).is_err());

@@ -1,34 +1,20 @@
-//! `mce clean`: removes what can be made again, and the recipes.
+//! `mce clean`: forgets what was compiled and the recipes. The audit log is kept.
 
 use std::process::ExitCode;
 
-use crate::app::state_files;
+use crate::app::App;
 use crate::cli::{CleanArgs, CleanThen};
 use crate::failure::Failure;
 use crate::setup::Setup;
 
 pub(crate) async fn clean(setup: &Setup, args: CleanArgs) -> Result<ExitCode, Failure> {
     let settings = setup.settings()?;
-    let terminal = setup.terminal;
-    let mut removed = 0;
-    for path in state_files(&settings) {
-        let result = if path.is_dir() {
-            fs_err::remove_dir_all(&path)
-        } else {
-            fs_err::remove_file(&path)
-        };
-        match result {
-            Ok(()) => {
-                removed += 1;
-                terminal.note(format!("removed {}", path.display()));
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Failure::internal(error)),
-        }
-    }
-    if removed == 0 {
-        terminal.note(format!("nothing to clean in {}", settings.data_dir.display()));
-    }
+    let directory = settings.data_dir.display().to_string();
+    // Emptied, not removed: a server that runs has the file open and sees that it is empty.
+    let (documents, recipes) = App::open(setup, settings)?.clean()?;
+    setup.terminal.note(format!(
+        "forgot {documents} compiled documents and {recipes} recipes in {directory}"
+    ));
     match args.then {
         Some(CleanThen::Compile(args)) => super::compile(setup, &args).await,
         None => Ok(ExitCode::SUCCESS),

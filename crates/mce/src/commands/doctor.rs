@@ -46,6 +46,12 @@ pub(crate) async fn doctor(setup: &Setup, args: &JsonArgs) -> Result<ExitCode, F
             crate::logging::start("warn");
             let detail = format!("{} servers, {} warnings", settings.servers.len(), report.warnings.len());
             let mut checks = vec![Check::good("configuration", detail)];
+            checks.extend(report.warnings.iter().map(|warning| Check {
+                name: "configuration warning".to_owned(),
+                ok: true,
+                detail: warning.to_string(),
+                fix: warning.hint.clone().unwrap_or_default(),
+            }));
             checks.extend(settings.servers.iter().flat_map(|server| &server.unresolved).map(|missing| {
                 let detail = format!("{}: {}: nothing defines `${{{}}}`", missing.file, missing.key, missing.variable);
                 Check::bad(

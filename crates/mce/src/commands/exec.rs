@@ -13,6 +13,9 @@ use crate::cli::{ExecArgs, LanguageArg};
 use crate::failure::Failure;
 use crate::setup::Setup;
 
+/// Digits that a number may have for its value to be exact in any reader.
+const EXACT_DIGITS: usize = 15;
+
 pub(crate) async fn exec(setup: &Setup, args: &ExecArgs) -> Result<ExitCode, Failure> {
     let source = read_source(&args.file)?;
     let params = params(&args.params)?;
@@ -85,16 +88,53 @@ fn params(words: &[String]) -> Result<Map<String, Value>, Failure> {
                 Failure::argument(format!("`--param {word}` has no `=`"))
                     .with_hint("write `--param name=value`; the value is JSON, else a text")
             })?;
-            Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
+            let parsed = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+            let is_whole = value.trim().trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+            if is_whole && parsed.is_f64() {
+                return Err(
+                    Failure::argument(format!("`--param {word}`: an integer of more than 64 bits would be rounded")).with_hint(format!(
+                        "give it as a text, `--param '{name}=\"{value}\"'`, and let the program read it"
+                    )),
+                );
+            }
+            Ok((name.to_owned(), parsed))
         })
         .collect()
 }
 
-/// JSON with line ends, for a person.
+/// JSON with line ends, for a person; as it stands where reading it could change a number.
 pub(crate) fn pretty(json: &str) -> String {
-    // Numbers are kept as written only where they fit; a person's view may round what a program's view must not.
+    let is_long = |digits: &str| digits.len() > EXACT_DIGITS;
+    if json.split(|letter: char| !letter.is_ascii_digit()).any(is_long) {
+        return json.to_owned();
+    }
     serde_json::from_str::<Value>(json)
         .ok()
         .and_then(|value| serde_json::to_string_pretty(&value).ok())
         .unwrap_or_else(|| json.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_person_sees_has_exact_numbers() {
+        assert_eq!(pretty(r#"{"a":1}"#), "{\n  \"a\": 1\n}");
+        assert_eq!(pretty("[12345678901234567890123]"), "[12345678901234567890123]");
+    }
+
+    #[test]
+    fn parameters_are_json_or_texts_and_never_rounded() {
+        let words = |text: &str| vec![text.to_owned()];
+        assert_eq!(params(&words("a={\"b\":1}")).unwrap()["a"]["b"], 1);
+        assert_eq!(params(&words("a=b=c")).unwrap()["a"], "b=c");
+        assert!(
+            params(&words("a=12345678901234567890123"))
+                .unwrap_err()
+                .message
+                .contains("12345678901234567890123")
+        );
+        assert!(params(&words("a")).is_err());
+    }
 }

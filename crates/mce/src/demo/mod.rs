@@ -8,6 +8,7 @@ mod programs;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 use self::api::Shop;
@@ -32,6 +33,7 @@ pub(crate) async fn play(setup: &Setup) -> Result<ExitCode, Failure> {
         working_dir: folder.path().to_owned(),
         environment: demo_environment(setup, folder.path()),
         terminal,
+        is_json: false,
     };
     terminal.line(format!("A shop's API listens on {} and wants a bearer token.", shop.base_url()));
     let settings = own.settings()?;
@@ -110,8 +112,7 @@ async fn direct_cost(app: &Arc<App>) -> Result<DirectCost, Failure> {
         .collect();
     let mut answers = 0;
     for (reference, arguments) in programs::calls_made() {
-        let arguments = arguments.as_object().cloned().unwrap_or_default();
-        let raw = app.call(reference, &arguments).await?;
+        let raw = app.call(reference, &to_raw_value(&arguments).map_err(Failure::internal)?).await?;
         answers += tokens::count(raw.get()) + tokens::count(&json!({"name": reference, "arguments": arguments}).to_string());
     }
     Ok(DirectCost {

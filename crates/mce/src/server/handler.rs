@@ -15,6 +15,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde::Serialize;
+use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
 use super::promoted::Promoted;
@@ -110,7 +111,8 @@ impl Handler {
             let known: Vec<_> = self.face.tools.iter().map(|tool| format!("`{}`", tool.name)).collect();
             return Err(Failure::argument(format!("there is no tool `{tool}`")).with_hint(format!("the tools are {}", known.join(", "))));
         };
-        text(&self.app.call(&function.reference, &arguments.unwrap_or_default()).await?)
+        let arguments = to_raw_value(&arguments.unwrap_or_default()).map_err(Failure::internal)?;
+        text(&self.app.call(&function.reference, &arguments).await?)
     }
 }
 

@@ -111,7 +111,7 @@ fn a_call_sends_what_the_document_says() {
     );
     assert_eq!(request.header("authorization"), Some("Bearer shop-token-8842"));
 
-    let ended = project.run(&["call", "shop:POST /items", "--body", r#"{"name": "new"}"#]);
+    let ended = project.run(&["call", "shop:POST /items", "--body", r#"{"name":"new"}"#]);
     assert_eq!(ended.code, 0, "{ended:?}");
     assert_eq!(api.take_requests()[0].text(), r#"{"name":"new"}"#);
 }
@@ -231,4 +231,29 @@ fn the_doctor_says_what_is_there() {
         .cloned()
         .unwrap_or(Value::Null);
     assert_eq!((ended.code, &python["ok"]), (1, &json!(false)), "{python}");
+}
+
+#[test]
+fn numbers_are_sent_as_they_were_written() {
+    let api = FakeApi::start();
+    let project = Project::shop(&api);
+    let big = "12345678901234567890123";
+    for arguments in [
+        ["--json", &format!(r#"{{"body":{{"name":"a","price":{big}}}}}"#)],
+        ["--body", &format!(r#"{{"name":"a","price":{big}}}"#)],
+    ] {
+        assert_eq!(project.run(&["call", "shop.create_item", arguments[0], arguments[1]]).code, 0);
+        assert_eq!(api.take_requests()[0].text(), format!(r#"{{"name":"a","price":{big}}}"#));
+    }
+}
+
+#[test]
+fn standard_error_of_a_machine_readable_command_is_one_json_object() {
+    let api = FakeApi::start();
+    let project = Project::shop(&api);
+    project.write("mce.yaml", &format!("log_levle: info\n{}", shop_config(&api, "")));
+    let ended = project.run(&["search", "--json", "--server", "nosuch", "item"]);
+    assert_eq!(ended.code, 1);
+    assert!(serde_json::from_str::<Value>(ended.err.trim()).is_ok(), "{}", ended.err);
+    assert!(project.run(&["doctor"]).out.contains("log_levle"));
 }

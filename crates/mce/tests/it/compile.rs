@@ -157,3 +157,34 @@ fn a_configuration_of_the_seed_works_as_it_is() {
     assert_eq!(request.header("authorization"), Some("Bearer hotel-token-77"));
     assert_eq!(request.header("x-api-version"), Some("v1"));
 }
+
+#[test]
+fn names_in_settings_that_the_document_does_not_have_are_told() {
+    let api = FakeApi::start();
+    let project = Project::shop(&api).with("KEY", "key-771-long");
+    let more = "    credentials: {kk: \"${KEY}\"}\n    top_level_functions: [nope, getItem]\n";
+    project.write("mce.yaml", &shop_config(&api, more));
+    let problems = project.run(&["compile", "--json"]).json()["servers"][0]["problems"].to_string();
+    assert!(
+        problems.contains("no security scheme `kk`") && problems.contains("no function `nope`"),
+        "{problems}"
+    );
+    assert!(!problems.contains("getItem") && !problems.contains("key-771-long"), "{problems}");
+}
+
+#[test]
+fn the_state_is_readable_by_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let api = FakeApi::start();
+    let project = Project::empty().with("SHOP_TOKEN", "x-token-1");
+    project.write("shop.json", &shop_document().to_string());
+    project.write("mce.yaml", &shop_config(&api, ""));
+    std::fs::create_dir(project.file("data")).unwrap();
+    assert_eq!(project.run(&["compile"]).code, 0);
+    assert_eq!(project.run(&["call", "shop.get_item", "--id", "5"]).code, 0);
+    for file in ["data/state.db", "data/audit.jsonl"] {
+        let mode = std::fs::metadata(project.file(file)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{file}: {mode:o}");
+    }
+}

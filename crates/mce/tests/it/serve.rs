@@ -191,6 +191,17 @@ fn a_server_that_was_never_compiled_is_compiled_in_the_background() {
 }
 
 #[test]
+fn a_running_server_sees_what_clean_and_compile_do() {
+    let project = Project::shop(&FakeApi::start());
+    let (mut client, _) = Client::initialize(&project, "2025-11-25");
+    assert_eq!(client.call("list_servers", json!({})).0["servers"][0]["functions"], json!(3));
+    assert_eq!(project.run(&["clean"]).code, 0);
+    assert_eq!(client.call("list_servers", json!({})).0["servers"][0]["functions"], json!(0));
+    assert_eq!(project.run(&["compile"]).code, 0);
+    assert_eq!(client.call("list_servers", json!({})).0["servers"][0]["functions"], json!(3));
+}
+
+#[test]
 fn the_end_of_stdin_ends_everything() {
     let project = Project::shop(&FakeApi::start());
     let (mut client, _) = Client::initialize(&project, "2025-11-25");
