@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use mce_jail::{LayerStatus, Layers};
@@ -15,6 +15,9 @@ use crate::run_end::{self, error};
 use crate::worker::Worker;
 use crate::{EngineError, ErrorKind, HostCalls, Language, Outcome, Program, ProgramError, SandboxOptions, run};
 
+/// After so many failures in a row the fork server with data libraries is not tried again.
+const DATA_FAULTS: u32 = 3;
+
 /// Engines of all languages behind one queue. Cheap to make; nothing starts before [`Sandbox::start`] or the first run.
 pub struct Sandbox {
     options: Arc<SandboxOptions>,
@@ -24,6 +27,8 @@ pub struct Sandbox {
     python_bare: Lane,
     /// Programs that import data libraries.
     python_data: Lane,
+    /// How often in a row the fork server with data libraries gave no worker.
+    data_faults: AtomicU32,
     is_stopped: AtomicBool,
 }
 
@@ -87,6 +92,7 @@ impl Sandbox {
             python_data: lane(Preload::DataLibraries),
             python,
             options,
+            data_faults: AtomicU32::new(0),
             is_stopped: AtomicBool::new(false),
         }
     }
@@ -178,12 +184,31 @@ impl Sandbox {
             return Err(EngineError::Stopped);
         }
         match program.language {
-            Language::Python if self.python.wants_data_libraries(&program.source).await => self.python_data.worker().await,
+            Language::Python if self.python.wants_data_libraries(&program.source).await => self.data_worker().await,
             Language::Python => self.python_bare.worker().await,
             Language::TypeScript => Err(EngineError::Language {
                 language: program.language.as_str(),
             }),
         }
+    }
+
+    /// A worker that has imported the data libraries. Where their fork server fails, as with a broken library, a bare one does:
+    /// the program then imports them itself, or learns why it cannot.
+    async fn data_worker(&self) -> Result<Worker, EngineError> {
+        if self.data_faults.load(Ordering::Relaxed) < DATA_FAULTS {
+            match self.python_data.worker().await {
+                Ok(worker) => {
+                    self.data_faults.store(0, Ordering::Relaxed);
+                    return Ok(worker);
+                }
+                Err(EngineError::Stopped) => return Err(EngineError::Stopped),
+                Err(error) => {
+                    tracing::warn!(target: "mce_sandbox", %error, "data libraries cannot be imported ahead");
+                    self.data_faults.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+        self.python_bare.worker().await
     }
 }
 

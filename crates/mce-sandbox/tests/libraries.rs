@@ -146,6 +146,25 @@ async fn the_imports_of_a_program_decide_its_fork_server_and_a_wrong_guess_chang
 }
 
 #[tokio::test]
+async fn a_library_that_breaks_its_fork_server_harms_only_who_imports_it() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs_err::create_dir(folder.path().join("openpyxl")).unwrap();
+    fs_err::write(folder.path().join("openpyxl/__init__.py"), "import os\nos._exit(3)\n").unwrap();
+    fs_err::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let sandbox = Sandbox::new(SandboxOptions {
+        python_libraries: vec![folder.path().to_owned()],
+        ..options()
+    });
+    for _ in 0..4 {
+        let source = "text = '''\nimport openpyxl\n'''\nresult = 1 + 1";
+        assert_eq!(seen(&run(&sandbox, source).await), json!({ "value": 2 }));
+    }
+    let found = seen(&run(&sandbox, "import openpyxl").await);
+    assert_eq!(found["error"]["type"], json!("exception"), "{found}");
+    sandbox.stop().await;
+}
+
+#[tokio::test]
 async fn libraries_are_told_with_versions_and_without_a_fork_server() {
     let Some(sandbox) = sandbox() else { return };
     let libraries = sandbox.python().await.unwrap().libraries;
