@@ -149,7 +149,15 @@ pub fn merged(schema: &Value, types: &Types) -> Value {
         merged: BTreeSet::new(),
         parts: 0,
     };
-    merge.add(schema, 0);
+    let mut whole = schema;
+    // A mere reference is not a part of what it stands for.
+    while let Some(name) = reference(whole).filter(|_| whole.as_object().is_some_and(|members| members.len() == 1))
+        && let Some(named) = types.get(name)
+        && merge.merged.insert(name.to_owned())
+    {
+        whole = named;
+    }
+    merge.add(whole, 0);
     Value::Object(merge.out)
 }
 
@@ -283,6 +291,7 @@ impl Merge<'_> {
                 ("required", Value::Array(names)) => self.add_required(names),
                 // A parent's list of its children is no part of a child.
                 ("oneOf" | "anyOf", Value::Array(parts)) if depth > 0 && self.is_list_of_children(members, parts) => {}
+                ("discriminator", _) if depth > 0 => {}
                 _ => {
                     self.out.entry(keyword.clone()).or_insert_with(|| value.clone());
                 }
@@ -377,6 +386,22 @@ mod tests {
         assert_eq!(one["required"], json!(["more", "id", "name", "secret"]));
         assert_eq!(one["properties"].as_object().map(Map::len), Some(4));
         assert_eq!(resolve(&json!({"$ref": "#/$defs/Gone"}), &types), None);
+    }
+
+    #[test]
+    fn what_a_parent_says_of_its_children_is_no_part_of_them_but_of_itself() {
+        let mut types = types();
+        let children = json!([{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Item"}]);
+        types.insert(
+            "Pet".to_owned(),
+            json!({"allOf": [{"$ref": "#/$defs/Plain"}], "oneOf": children, "discriminator": {"propertyName": "kind"}}),
+        );
+        types.insert("Cat".to_owned(), json!({"allOf": [{"$ref": "#/$defs/Pet"}], "required": ["claws"]}));
+        let cat = merged(&json!({"$ref": "#/$defs/Cat"}), &types);
+        assert_eq!((cat.get("oneOf"), cat.get("discriminator")), (None, None));
+        assert_eq!(cat["type"], json!("string"));
+        let pet = merged(&json!({"$ref": "#/$defs/Pet"}), &types);
+        assert_eq!(pet["oneOf"], children);
     }
 
     #[test]

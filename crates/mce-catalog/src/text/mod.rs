@@ -7,6 +7,7 @@ mod definitions;
 mod example;
 mod identifier;
 mod literal;
+mod module;
 mod note;
 mod outline;
 mod prose;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     card::{BodyCard, Card, ParameterCard, card},
+    module::module,
     outline::{Outline, outline},
     prose::one_line,
     signature::signature,

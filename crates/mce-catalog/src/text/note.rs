@@ -12,7 +12,10 @@ const MAX_VALUE_CHARS: usize = 40;
 /// Formats that a type already says.
 const SILENT_FORMATS: [&str; 6] = ["int32", "int64", "float", "double", "string", "password"];
 
-/// Format, bounds, default and description; empty if there is nothing to say.
+/// More values of a discriminator are not listed.
+const MAX_TAGS: usize = 20;
+
+/// Format, bounds, default, discriminator and description; empty if there is nothing to say.
 pub(super) fn note(schema: &Value, types: &Types) -> String {
     let get = |key: &str| {
         schema
@@ -27,10 +30,41 @@ pub(super) fn note(schema: &Value, types: &Types) -> String {
     if let Some(default) = get("default").filter(|default| !default.is_null()) {
         parts.push(format!("default {}", one_line(&short_json(default), MAX_VALUE_CHARS)));
     }
+    // Named types say it where they are defined.
+    parts.extend(schema.get("discriminator").and_then(tags));
     let described = get("description").or_else(|| get("title")).and_then(Value::as_str);
     parts.extend(described.map(|text| first_sentence(text, MAX_DESCRIPTION_CHARS)));
     parts.retain(|part| !part.is_empty());
     parts.join("; ")
+}
+
+/// Which value of which property means which type. (OpenAPI 3.1, Discriminator Object.)
+fn tags(discriminator: &Value) -> Option<String> {
+    let property = one_line(discriminator.get("propertyName")?.as_str()?, MAX_VALUE_CHARS);
+    let Some(mapping) = discriminator.get("mapping").and_then(Value::as_object) else {
+        return Some(format!("by {property}"));
+    };
+    let type_name = |target: &Value| {
+        target
+            .as_str()?
+            .strip_prefix("#/$defs/")
+            .map(|name| one_line(name, MAX_VALUE_CHARS))
+    };
+    let mut listed: Vec<String> = mapping
+        .iter()
+        .take(MAX_TAGS)
+        .filter_map(|(tag, target)| {
+            Some(format!(
+                "{} is {}",
+                text_literal(&one_line(tag, MAX_VALUE_CHARS)),
+                type_name(target)?
+            ))
+        })
+        .collect();
+    if mapping.len() > MAX_TAGS {
+        listed.push(format!("… {} more", mapping.len() - MAX_TAGS));
+    }
+    Some(format!("by {property}: {}", listed.join(", ")))
 }
 
 /// Format and bounds of a value, and how many values of its enumeration are not listed.

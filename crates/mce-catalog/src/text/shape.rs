@@ -90,6 +90,20 @@ impl Shape {
         }
     }
 
+    /// Whether a text, number or boolean is one of its values, so far as that is known without its definitions.
+    pub(super) fn takes(&self, value: &Value) -> bool {
+        match self {
+            Self::Any => value.is_string() || value.is_number() || value.is_boolean(),
+            Self::Boolean => value.is_boolean(),
+            Self::Integer => value.is_i64() || value.is_u64(),
+            Self::Number => value.is_number(),
+            Self::Text => value.is_string(),
+            Self::Literals { values, is_open } => values.contains(value) || (*is_open && value.is_string()),
+            Self::Union(parts) => parts.iter().any(|part| part.takes(value)),
+            Self::Never | Self::Null | Self::Bytes | Self::List(_) | Self::Tuple { .. } | Self::Map(_) | Self::Named(_) => false,
+        }
+    }
+
     /// Calls `visit` with the number of each definition that it names, in the order of the text.
     pub(super) fn each_name(&self, visit: &mut impl FnMut(usize)) {
         match self {

@@ -29,6 +29,8 @@ const MAX_INLINE_LITERALS: usize = 8;
 const MAX_FIELDS: usize = 500;
 /// More definitions of one text are `Any`.
 const MAX_DEFINITIONS: usize = 2_000;
+/// More definitions of a whole server are `Any`.
+const MAX_DEFINITIONS_OF_ALL: usize = 200_000;
 /// Unions of unions may grow without end; after this many schemas all else is `Any`.
 const MAX_STEPS: usize = 10_000;
 
@@ -62,8 +64,9 @@ pub(super) struct Shaper<'a> {
     in_result: BTreeSet<String>,
     /// Named types that are being written in place, to end cycles.
     open: Vec<&'a str>,
-    /// Schemas looked at so far.
+    /// Schemas looked at so far; of a whole server, since the last function or definition began.
     steps: usize,
+    is_of_all: bool,
 }
 
 /// A definition before it is needed.
@@ -109,22 +112,35 @@ pub(super) struct Parts {
 }
 
 impl<'a> Shaper<'a> {
+    /// For the texts of one function.
     pub(super) fn new(function: &'a Function, types: &'a Types) -> Self {
-        let is_needed = function.body.is_some() || !function.parameters.is_empty();
+        Self::of(std::slice::from_ref(function), types, false)
+    }
+
+    /// For one text of all functions of a server.
+    pub(super) fn of_all(functions: &'a [Function], types: &'a Types) -> Self {
+        Self::of(functions, types, true)
+    }
+
+    fn of(functions: &'a [Function], types: &'a Types, is_of_all: bool) -> Self {
+        let has_request = |function: &Function| function.body.is_some() || !function.parameters.is_empty();
+        let is_needed = functions.iter().any(has_request);
         Self {
             types,
             definitions: Vec::new(),
             named: BTreeMap::new(),
             used_names: BTreeSet::new(),
             two_faced: if is_needed { two_faced(types) } else { BTreeSet::new() },
-            in_result: schema::closure(&function.result, types),
+            in_result: schema::closure(functions.iter().filter_map(|function| function.result.as_ref()), types),
             open: Vec::new(),
             steps: 0,
+            is_of_all,
         }
     }
 
     /// The shapes of all parts of the function. The order decides names, so it is the same for every text.
     pub(super) fn parts(&mut self, function: &'a Function) -> Parts {
+        self.begin();
         let base = pascal(&function.typescript);
         let variants = function.body.iter().flat_map(|body| &body.variants);
         let bodies = variants
@@ -150,6 +166,12 @@ impl<'a> Shaper<'a> {
         }
     }
 
+    fn begin(&mut self) {
+        if self.is_of_all {
+            self.steps = 0;
+        }
+    }
+
     pub(super) fn name(&self, number: usize) -> String {
         self.definitions
             .get(number)
@@ -158,6 +180,7 @@ impl<'a> Shaper<'a> {
 
     /// Writes out what a name stands for; that may add further definitions.
     pub(super) fn definition(&mut self, number: usize) -> Option<Definition> {
+        self.begin();
         let pending = self.definitions.get(number)?;
         let (name, view) = (pending.name.clone(), pending.view);
         let Some(schema) = pending.schema.clone() else {
@@ -195,6 +218,13 @@ impl<'a> Shaper<'a> {
                 });
             }
         }
+        let undeclared = required.iter().filter(|name| !properties.contains_key(**name));
+        fields.extend(undeclared.take(MAX_FIELDS).map(|name| Field {
+            key: (*name).to_owned(),
+            shape: Shape::Any,
+            is_required: true,
+            note: String::new(),
+        }));
         let others = schema
             .get("additionalProperties")
             .filter(|others| others.as_object().is_some_and(|members| !members.is_empty()));
@@ -300,7 +330,8 @@ impl<'a> Shaper<'a> {
     }
 
     fn define(&mut self, hint: &str, view: View, schema: Option<Value>) -> Shape {
-        if self.definitions.len() >= MAX_DEFINITIONS {
+        let most = if self.is_of_all { MAX_DEFINITIONS_OF_ALL } else { MAX_DEFINITIONS };
+        if self.definitions.len() >= most {
             return Shape::Any;
         }
         let name = self.unused_name(hint);
@@ -532,23 +563,39 @@ fn literals(values: &[Value]) -> Shape {
     let mut listed = Vec::new();
     let mut others = Vec::new();
     for value in values {
-        match value {
-            Value::Null => others.push(Shape::Null),
-            Value::Bool(_) => listed.push(value.clone()),
-            Value::String(text) if text.chars().count() <= MAX_LITERAL_CHARS => listed.push(value.clone()),
-            Value::String(_) => others.push(Shape::Text),
-            Value::Number(number) if number.is_f64() => others.push(Shape::Number),
-            Value::Number(_) => listed.push(value.clone()),
-            Value::Array(_) => others.push(Shape::List(Box::new(Shape::Any))),
-            Value::Object(_) => others.push(Shape::Map(Box::new(Shape::Any))),
+        let is_listed = match value {
+            Value::String(text) => text.chars().count() <= MAX_LITERAL_CHARS,
+            Value::Number(number) => !number.is_f64(),
+            Value::Bool(_) => true,
+            Value::Null | Value::Array(_) | Value::Object(_) => false,
+        };
+        if is_listed {
+            listed.push(value.clone());
+        } else {
+            others.push(type_of(value));
         }
     }
     let is_open = listed.len() > MAX_LITERALS;
+    if is_open && !listed.iter().all(Value::is_string) {
+        return Shape::union(values.iter().map(type_of).collect());
+    }
     listed.truncate(MAX_LITERALS);
     if !listed.is_empty() {
         others.insert(0, Shape::Literals { values: listed, is_open });
     }
     Shape::union(others)
+}
+
+fn type_of(value: &Value) -> Shape {
+    match value {
+        Value::Null => Shape::Null,
+        Value::Bool(_) => Shape::Boolean,
+        Value::Number(number) if number.is_f64() => Shape::Number,
+        Value::Number(_) => Shape::Integer,
+        Value::String(_) => Shape::Text,
+        Value::Array(_) => Shape::List(Box::new(Shape::Any)),
+        Value::Object(_) => Shape::Map(Box::new(Shape::Any)),
+    }
 }
 
 /// Names of types whose view in requests differs from that in answers, by themselves or through others.

@@ -51,7 +51,7 @@ fn python_line(function: &Function, parts: &Parts, types: &Types, name: &dyn Fn(
             optional.push(format!(
                 "{}: {}",
                 parameter.python,
-                with_default(&text, shape, default(parameter, types).as_deref())
+                with_default(&text, shape, default(parameter, shape, types).as_deref())
             ));
         }
     }
@@ -84,13 +84,9 @@ fn with_default(text: &str, shape: &Shape, default: Option<&str>) -> String {
     }
 }
 
-fn default(parameter: &Parameter, types: &Types) -> Option<String> {
-    let find = |schema: &Value| {
-        schema
-            .get("default")
-            .filter(|value| value.is_string() || value.is_number() || value.is_boolean())
-            .cloned()
-    };
+/// A default of another type than its parameter is a fault of the document; the type is the better guess.
+fn default(parameter: &Parameter, shape: &Shape, types: &Types) -> Option<String> {
+    let find = |schema: &Value| schema.get("default").filter(|value| shape.takes(value)).cloned();
     let value = find(&parameter.schema).or_else(|| schema::resolve(&parameter.schema, types).and_then(find))?;
     Some(literal(&value, Language::Python)).filter(|text| text.chars().count() <= MAX_DEFAULT_CHARS)
 }

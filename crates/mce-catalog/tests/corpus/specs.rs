@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mce_catalog::function::Types;
+use mce_catalog::function::{Function, Types};
 use mce_catalog::openapi::{Document, Origin, read};
 use serde_json::Value;
 
@@ -26,6 +26,9 @@ const SKIPPED: &[(&str, &str)] = &[("pb33f-vendor-extensions-test.yaml", "`vendo
 
 /// Functions of one document whose schemas are given to the validator.
 const VALIDATED: usize = 40;
+
+/// A larger document is not read a second time.
+const LARGEST_RENAMED: usize = 1_000_000;
 
 struct Row {
     file: String,
@@ -135,4 +138,57 @@ fn every_document_becomes_functions() {
         rows.len(),
         failed.join("\n")
     );
+}
+
+/// A document without one of its operations, the one in the middle; `None` for one that is no JSON or has too few.
+fn without_one(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut document: Value = serde_json::from_slice(bytes).ok()?;
+    let paths = document.get_mut("paths")?.as_object_mut()?;
+    let at = paths.len() / 2;
+    let key = paths.keys().nth(at).filter(|_| paths.len() > 2)?.clone();
+    paths.shift_remove(&key);
+    serde_json::to_vec(&document).ok()
+}
+
+/// What is called otherwise in a document with more operations.
+fn renamed(less: &Document, more: &Document) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for before in &less.functions {
+        let after = more.functions.iter().find(|function| function.operation == before.operation);
+        let names = |function: &Function| [function.python.clone(), function.typescript.clone()];
+        if after.map(names) != Some(names(before)) {
+            wrong.push(format!("{} was {}", before.operation, before.python));
+        }
+        if after.map(schemas_of) != Some(schemas_of(before)) {
+            wrong.push(format!("{} refers to other types", before.operation));
+        }
+    }
+    let changed = less.types.iter().filter(|(name, schema)| more.types.get(*name) != Some(*schema));
+    wrong.extend(changed.map(|(name, _)| format!("type {name} is another")));
+    wrong
+}
+
+#[test]
+fn a_path_more_renames_no_function_and_no_type() {
+    let Some(folder) = corpus() else {
+        println!("NOT RUN: there is no corpus; name its folder in MCE_TEST_CORPUS");
+        return;
+    };
+    let mut failed = Vec::new();
+    let mut count = 0;
+    for row in rows(&folder) {
+        let path = folder.join("specs").join(&row.file);
+        let bytes = fs_err::read(&path).unwrap();
+        let Some(less) = without_one(&bytes).filter(|_| bytes.len() < LARGEST_RENAMED) else {
+            continue;
+        };
+        let origin = Origin::File(path);
+        if let (Ok(less), Ok(more)) = (read(&less, &origin, &Directory), read(&bytes, &origin, &Directory)) {
+            count += 1;
+            let wrong = renamed(&less, &more);
+            failed.extend((!wrong.is_empty()).then(|| format!("{}: {}", row.file, wrong[..wrong.len().min(3)].join("; "))));
+        }
+    }
+    assert!(count > 80, "{count} documents are too few");
+    assert!(failed.is_empty(), "{} of {count}:\n{}", failed.len(), failed.join("\n"));
 }

@@ -82,6 +82,95 @@ fn types_keep_to_their_budget_and_name_what_is_cut() {
     }
 }
 
+/// The text of one type, with a required argument of it.
+fn text_of(schema: Value, types: Value, language: Language) -> String {
+    let mut function = fixture().functions.remove(0);
+    let types: Types = serde_json::from_value(types).unwrap();
+    function.body = None;
+    function.parameters.truncate(1);
+    function.parameters[0].schema = schema;
+    function.result = None;
+    module(&[function], &types, language)
+}
+
+#[test]
+fn types_say_what_the_schema_says() {
+    let check = |schema: Value, types: Value, python: &str, typescript: &str| {
+        let text = text_of(schema.clone(), types.clone(), Language::Python);
+        assert!(text.contains(python), "{python} is not in {text}");
+        let text = text_of(schema, types, Language::TypeScript);
+        assert!(text.contains(typescript), "{typescript} is not in {text}");
+    };
+    let thing = serde_json::json!({"$ref": "#/$defs/Thing"});
+    let one = |schema: Value| serde_json::json!({ "Thing": schema });
+    let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    // Required, but nowhere declared.
+    let schema = json(r#"{"type": "object", "required": ["a", "b"], "properties": {"a": {"type": ["integer", "null"]}}}"#);
+    check(
+        thing.clone(),
+        one(schema),
+        "    a: int | None\n    b: Any\n",
+        "  a: number | null;\n  b: any;\n",
+    );
+    // Which member it is.
+    let schema = json(
+        r##"{"oneOf": [{"$ref": "#/$defs/Thing2"}, {"type": "null"}], "discriminator": {"propertyName": "kind", "mapping": {"t": "#/$defs/Thing2"}}}"##,
+    );
+    let types = serde_json::json!({"Thing": schema, "Thing2": {"properties": {"kind": {"type": "string"}}}});
+    check(
+        thing.clone(),
+        types,
+        "Thing = Thing2 | None  # by kind: \"t\" is Thing2",
+        "type Thing = Thing2 | null; // by kind: \"t\" is Thing2",
+    );
+    // Enumerations of all kinds of values, short and long.
+    check(
+        json(r#"{"enum": [4.5, 3, null, true]}"#),
+        one(Value::Null),
+        "id: Literal[3, True] | float | None",
+        "id: 3 | true | number | null",
+    );
+    let many: Vec<Value> = (0..40).map(Value::from).collect();
+    check(serde_json::json!({ "enum": many }), one(Value::Null), "id: int)", "id: number }");
+    // An alias of itself.
+    let schema = json(r##"{"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/Thing"}}]}"##);
+    check(
+        thing,
+        one(schema),
+        "Thing: TypeAlias = str | list[Thing]",
+        "type Thing = string | Thing[];",
+    );
+}
+
+#[test]
+fn a_default_of_another_type_is_not_shown() {
+    let mut function = fixture().functions.remove(0);
+    let mut check = |schema: Value, expected: &str| {
+        function.parameters[2].schema = schema;
+        let text = signature(&function, &Types::new(), Language::Python);
+        assert!(text.contains(expected), "{expected} is not in {text}");
+    };
+    check(serde_json::json!({"type": "integer", "default": 7}), "limit: int = 7");
+    check(serde_json::json!({"type": "integer", "default": "7"}), "limit: int | None = None");
+    check(
+        serde_json::json!({"enum": ["a"], "default": "b"}),
+        "limit: Literal[\"a\"] | None = None",
+    );
+}
+
+#[test]
+fn a_module_has_all_functions_and_each_type_once() {
+    let Fixture { types, functions } = fixture();
+    for language in [Language::Python, Language::TypeScript] {
+        let text = module(&functions, &types, language);
+        for function in &functions {
+            assert!(text.contains(&format!("{}(", language.function_name(function))), "{text}");
+        }
+        let heads = ["class Item(", "interface Item {"];
+        assert_eq!(heads.iter().map(|head| text.matches(head).count()).sum::<usize>(), 1, "{text}");
+    }
+}
+
 #[test]
 fn unions_of_unions_end() {
     let parts = |own: usize| {

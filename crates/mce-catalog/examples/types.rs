@@ -1,0 +1,52 @@
+//! Writes what type checkers judge: for each document `NAME_NUMBER.pyi` and `NAME_NUMBER.d.ts` with all its functions and types.
+//!
+//! `types DIRECTORY DOCUMENT…`; prints one line for each document: its name and the number of its functions. A document
+//! that cannot be read is named with the reason instead, on standard error.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for scripts")]
+
+use std::path::{Path, PathBuf};
+
+use mce_catalog::{
+    openapi::{self, Load, LoadError, Origin},
+    text::{Language, module},
+};
+
+/// Reads files of the disk; no URLs.
+struct Directory;
+
+impl Load for Directory {
+    fn load(&self, reference: &Origin) -> Result<Vec<u8>, LoadError> {
+        match reference {
+            Origin::File(path) => fs_err::read(path).map_err(|error| LoadError(error.kind().to_string())),
+            Origin::Url(_) => Err(LoadError("URLs are not read here".to_owned())),
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
+    let directory = arguments.next().ok_or("usage: types DIRECTORY DOCUMENT…")?;
+    for (number, path) in arguments.enumerate() {
+        write(&directory, &path, number)?;
+    }
+    Ok(())
+}
+
+/// The number keeps apart documents of one name in several folders.
+fn write(directory: &Path, path: &Path, number: usize) -> Result<(), Box<dyn std::error::Error>> {
+    let name = path.file_name().ok_or("a document has no name")?.to_string_lossy();
+    let name = format!("{}_{number}", name.replace('.', "_"));
+    let document = match openapi::read(&fs_err::read(path)?, &Origin::File(path.to_owned()), &Directory) {
+        Ok(document) => document,
+        Err(error) => {
+            eprintln!("{name}: {error}");
+            return Ok(());
+        }
+    };
+    for (language, end) in [(Language::Python, "pyi"), (Language::TypeScript, "d.ts")] {
+        let text = module(&document.functions, &document.types, language);
+        fs_err::write(directory.join(format!("{name}.{end}")), text)?;
+    }
+    println!("{name}\t{}", document.functions.len());
+    Ok(())
+}

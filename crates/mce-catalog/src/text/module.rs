@@ -1,0 +1,34 @@
+//! All functions of a server with all their types, as one module for an editor or a type checker.
+
+use super::{
+    Language,
+    definitions::definitions,
+    shaper::{Parts, Shaper},
+    signature::write,
+};
+use crate::function::{Function, Types};
+
+/// The stub module (`.pyi`, Python 3.11) or the declaration file (`.d.ts`) of a server. Types are as in the texts of
+/// single functions, but each is written once, and nothing is cut for want of room.
+pub fn module(functions: &[Function], types: &Types, language: Language) -> String {
+    let mut shaper = Shaper::of_all(functions, types);
+    let parts: Vec<Parts> = functions.iter().map(|function| shaper.parts(function)).collect();
+    let roots = parts
+        .iter()
+        .flat_map(|parts| parts.bodies.iter().chain(&parts.parameters).chain([&parts.result]));
+    let definitions = definitions(&mut shaper, roots, language, usize::MAX);
+    let signatures = functions
+        .iter()
+        .zip(&parts)
+        .map(|(function, parts)| write(function, parts, types, language, &|number| shaper.name(number)));
+    match language {
+        Language::Python => {
+            let functions: String = signatures.map(|signature| format!("def {signature}: ...\n")).collect();
+            format!("from typing import Any, Literal, Never, NotRequired, TypeAlias, TypedDict\n\n{definitions}\n{functions}")
+        }
+        Language::TypeScript => {
+            let functions: String = signatures.map(|signature| format!("  {signature};\n")).collect();
+            format!("{definitions}\nexport interface Functions {{\n{functions}}}\n")
+        }
+    }
+}
