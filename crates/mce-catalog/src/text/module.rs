@@ -21,14 +21,18 @@ pub fn module(functions: &[Function], types: &Types, language: Language) -> Stri
         .iter()
         .zip(&parts)
         .map(|(function, parts)| write(function, parts, types, language, &|number| shaper.name(number)));
+    let (begin, end) = match language {
+        Language::Python => ("def ", ": ...\n"),
+        Language::TypeScript => ("  ", ";\n"),
+    };
+    let functions: Vec<String> = signatures
+        .flat_map(|signature| [begin.to_owned(), signature, end.to_owned()])
+        .collect();
+    let functions = functions.concat();
     match language {
         Language::Python => {
-            let functions: String = signatures.map(|signature| format!("def {signature}: ...\n")).collect();
             format!("from typing import Any, Literal, Never, NotRequired, TypeAlias, TypedDict\n\n{definitions}\n{functions}")
         }
-        Language::TypeScript => {
-            let functions: String = signatures.map(|signature| format!("  {signature};\n")).collect();
-            format!("{definitions}\nexport interface Functions {{\n{functions}}}\n")
-        }
+        Language::TypeScript => format!("{definitions}\nexport interface Functions {{\n{functions}}}\n"),
     }
 }
