@@ -2,6 +2,8 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{DumpableBehavior, Pid, getpid, set_dumpable_behavior};
@@ -13,6 +15,23 @@ use crate::system_call::{self, Side, duplicate_process, place_descriptor, unshar
 
 /// The exit code of a worker that could not be locked in. It has said why on descriptor 2.
 const NOT_SEALED: i32 = 125;
+
+/// The control socket of the program that is a jail's first process.
+///
+/// # Errors
+///
+/// If it was taken before, or descriptor [`CONTROL_FD`] is no socket, so that this process is no jail's first one.
+pub fn control_socket() -> io::Result<UnixStream> {
+    static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+    if IS_TAKEN.swap(true, Ordering::SeqCst) {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    // SAFETY: it is open from the start of a program that the launcher has started, which alone knows the number; should it
+    // not be, the call below fails. It is taken once.
+    let socket = unsafe { OwnedFd::from_raw_fd(CONTROL_FD) };
+    rustix::net::sockopt::socket_type(&socket)?;
+    Ok(UnixStream::from(socket))
+}
 
 /// The part of a fork server that makes workers. The process must have a single thread, and its control socket is
 /// descriptor [`CONTROL_FD`], whose number the frame socket has in a worker.

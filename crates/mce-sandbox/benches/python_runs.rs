@@ -40,6 +40,10 @@ fn sandbox() -> Sandbox {
             program: PathBuf::from(env!("CARGO_BIN_EXE_mce-sandbox-launch")),
             arguments: Vec::new(),
         },
+        typescript: Launcher {
+            program: PathBuf::from(env!("CARGO_BIN_EXE_mce-sandbox-typescript")),
+            arguments: Vec::new(),
+        },
         without_layers: Vec::new(),
         has_tracebacks: false,
     })

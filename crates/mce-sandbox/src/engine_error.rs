@@ -31,12 +31,6 @@ pub enum EngineError {
         /// As configured.
         names: String,
     },
-    /// No engine of this language is built in.
-    #[error("there is no engine for `{language}`")]
-    Language {
-        /// `typescript`, for now.
-        language: &'static str,
-    },
     /// The sandbox was stopped.
     #[error("the sandbox has been stopped")]
     Stopped,
@@ -51,7 +45,6 @@ impl EngineError {
             Self::Jail { .. } => Some("`mce doctor` shows which layers of the jail this machine offers"),
             Self::ForkServer { .. } => Some("run it again; the fork server is replaced"),
             Self::Layer { .. } => Some("the layers are `namespaces`, `landlock`, `seccomp` and `rlimits`"),
-            Self::Language { .. } => Some("use `python`"),
             Self::Stopped => None,
         }
     }

@@ -13,6 +13,7 @@ mod python;
 mod run;
 mod run_end;
 mod sandbox;
+mod typescript;
 mod watch;
 mod worker;
 
@@ -21,3 +22,4 @@ pub use host_calls::{BoxFuture, CallFailure, Description, FunctionStub, HostCall
 pub use options::{Launcher, Limits, SandboxOptions};
 pub use program::{Content, ErrorKind, Language, Outcome, Program, ProgramError};
 pub use sandbox::{LayerFact, PythonFacts, Sandbox, SandboxFacts};
+pub use typescript::typescript_fork_server_main;

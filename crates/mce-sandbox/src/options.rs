@@ -50,12 +50,12 @@ impl Default for Limits {
     }
 }
 
-/// The executable that becomes the jail's launcher, and the arguments that put it into that role.
+/// An executable and the arguments that put it into a role, such as that of the jail's launcher.
 #[derive(Debug, Clone)]
 pub struct Launcher {
     /// An absolute path, usually that of the running program.
     pub program: PathBuf,
-    /// Arguments before those of the launcher itself.
+    /// Arguments before those of the role itself.
     pub arguments: Vec<String>,
 }
 
@@ -80,6 +80,8 @@ pub struct SandboxOptions {
     pub environment: Vec<(String, String)>,
     /// The jail's launcher.
     pub launcher: Launcher,
+    /// The executable that becomes the fork server for TypeScript by calling [`crate::typescript_fork_server_main`].
+    pub typescript: Launcher,
     /// Layers that are switched off: `namespaces`, `landlock`, `seccomp`, `rlimits`.
     pub without_layers: Vec<String>,
     /// Errors carry the program's traceback.

@@ -10,8 +10,10 @@ use mce_jail::{LayerStatus, Layers};
 
 use crate::lane::Lane;
 use crate::places::{Full, Places};
+use crate::pool::Engine;
 use crate::python::{Preload, Python, PythonEngine};
 use crate::run_end::{self, error};
+use crate::typescript::TypeScriptEngine;
 use crate::worker::Worker;
 use crate::{EngineError, ErrorKind, HostCalls, Language, Outcome, Program, ProgramError, SandboxOptions, run};
 
@@ -27,6 +29,7 @@ pub struct Sandbox {
     python_bare: Lane,
     /// Programs that import data libraries.
     python_data: Lane,
+    typescript: Lane,
     /// How often in a row the fork server with data libraries gave no worker.
     data_faults: AtomicU32,
     is_stopped: AtomicBool,
@@ -82,14 +85,13 @@ impl Sandbox {
         let places = Places::new(options.concurrent_runs, options.queued_runs);
         let options = Arc::new(options);
         let python = Arc::new(Python::new(Arc::clone(&options)));
-        let lane = |preload| {
-            let engine = PythonEngine::new(Arc::clone(&python), preload);
-            Lane::new(Arc::new(engine), options.is_warm, options.pool_size)
-        };
+        let lane = |engine| Lane::new(engine, options.is_warm, options.pool_size);
+        let python_lane = |preload| lane(Arc::new(PythonEngine::new(Arc::clone(&python), preload)) as Arc<dyn Engine>);
         Self {
             places,
-            python_bare: lane(Preload::Nothing),
-            python_data: lane(Preload::DataLibraries),
+            python_bare: python_lane(Preload::Nothing),
+            python_data: python_lane(Preload::DataLibraries),
+            typescript: lane(Arc::new(TypeScriptEngine::new(Arc::clone(&options)))),
             python,
             options,
             data_faults: AtomicU32::new(0),
@@ -97,8 +99,8 @@ impl Sandbox {
         }
     }
 
-    /// Finds the interpreter, starts the bare fork server and fills its pool, if the sandbox is warm; else only finds the
-    /// interpreter.
+    /// Finds the interpreter, starts the fork servers of bare Python and of TypeScript and fills their pools, if the sandbox
+    /// is warm; else only finds the interpreter.
     ///
     /// # Errors
     ///
@@ -109,7 +111,8 @@ impl Sandbox {
             tracing::warn!(target: "mce_sandbox", %layers, "layers of the jail are switched off by configuration");
         }
         if self.options.is_warm {
-            self.python_bare.warm().await.map(drop)
+            let (python, typescript) = tokio::join!(self.python_bare.warm(), self.typescript.warm());
+            python.and(typescript).map(drop)
         } else {
             self.python.facts().await.map(drop)
         }
@@ -142,6 +145,7 @@ impl Sandbox {
         self.is_stopped.store(true, Ordering::SeqCst);
         self.python_bare.stop().await;
         self.python_data.stop().await;
+        self.typescript.stop().await;
     }
 
     /// The interpreter and its data libraries. Asks the interpreter once and starts nothing in a jail.
@@ -186,9 +190,7 @@ impl Sandbox {
         match program.language {
             Language::Python if self.python.wants_data_libraries(&program.source).await => self.data_worker().await,
             Language::Python => self.python_bare.worker().await,
-            Language::TypeScript => Err(EngineError::Language {
-                language: program.language.as_str(),
-            }),
+            Language::TypeScript => self.typescript.worker().await,
         }
     }
 

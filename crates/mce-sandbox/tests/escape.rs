@@ -1,4 +1,4 @@
-//! Programs that try to get out, from `tests/redteam/python`, in the real jail with a fake API: each must end as its
+//! Programs that try to get out, from `tests/redteam`, in both languages, in the real jail with a fake API: each must end as its
 //! header says. What only the whole product can show (audit, wire, secrets) is judged by the suite's own `run.py`.
 #![cfg(test)]
 
@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mce_sandbox::{ErrorKind, Outcome, Sandbox, SandboxOptions};
+use mce_sandbox::{ErrorKind, Language, Outcome, Sandbox, SandboxOptions};
 use serde_json::{Value, json};
-use support::{Api, options, program, run, seen, tight};
+use support::{Api, options, program_in, run, seen, tight};
 
 /// The kernel's and the guest's words for limits without a type of their own.
 const WORDS: [(&str, &[&str]); 4] = [
@@ -27,8 +27,21 @@ const WORDS: [(&str, &[&str]); 4] = [
 /// How many programs run at the same time.
 const AT_ONCE: usize = 3;
 
-fn redteam() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/redteam/python")
+/// All programs, with the language of each.
+fn programs() -> Vec<(Language, PathBuf)> {
+    let mut found = Vec::new();
+    for (language, folder, ending, count) in [
+        (Language::Python, "python", "py", 80),
+        (Language::TypeScript, "typescript", "ts", 39),
+    ] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/redteam").join(folder);
+        let files = fs_err::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<PathBuf> = files.filter(|file| file.extension().is_some_and(|end| end == ending)).collect();
+        files.sort();
+        assert!(files.len() >= count, "programs are missing");
+        found.extend(files.into_iter().map(|file| (language, file)));
+    }
+    found
 }
 
 /// What must be there for an escape to show: a host file and listeners. Another test may hold them already.
@@ -67,9 +80,10 @@ fn fault(expect: &str, outcome: &Outcome) -> Option<String> {
 }
 
 fn header(source: &str, key: &str) -> String {
-    let start = format!("# {key}: ");
+    let start = format!("{key}: ");
     source
         .lines()
+        .filter_map(|line| line.strip_prefix("# ").or_else(|| line.strip_prefix("// ")))
         .find_map(|line| line.strip_prefix(&start))
         .unwrap_or_default()
         .to_owned()
@@ -86,24 +100,21 @@ async fn play(options: SandboxOptions) -> BTreeMap<String, String> {
         let source = "import time\ntry:\n    open('/tmp/other-run.txt', 'w').write('other-' + 'canary-33ce')\nexcept PermissionError:\n    pass\ntime.sleep(3)\nresult = 'kept'";
         tokio::spawn(async move { seen(&run(&sandbox, source).await) })
     };
-    let mut files: Vec<PathBuf> = fs_err::read_dir(redteam()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    assert!(files.len() >= 80, "the programs are missing");
     let mut faults = BTreeMap::new();
     let places = Arc::new(tokio::sync::Semaphore::new(AT_ONCE));
     let mut tasks = Vec::new();
-    for file in files.into_iter().filter(|file| file.extension().is_some_and(|end| end == "py")) {
+    for (language, file) in programs() {
         let (sandbox, places) = (Arc::clone(&sandbox), Arc::clone(&places));
         tasks.push(tokio::spawn(async move {
             let _place = places.acquire().await.unwrap();
             let source = fs_err::read_to_string(&file).unwrap();
             let began = Instant::now();
-            let outcome = sandbox.run(program(&source), Arc::new(Api::default())).await;
+            let outcome = sandbox.run(program_in(language, &source), Arc::new(Api::default())).await;
             let mut found = fault(&header(&source, "expect"), &outcome);
             if outcome.elapsed > Duration::from_secs(7) {
                 found = Some(format!("ended after {:?}", outcome.elapsed));
             }
-            let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+            let name = file.file_name().unwrap().to_string_lossy().trim_end_matches(".py").to_owned();
             let reached = reached(&outcome);
             println!(
                 "{name}: {:?}{}",

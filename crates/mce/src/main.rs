@@ -25,10 +25,17 @@ use crate::terminal::Terminal;
 /// The first argument that makes this executable a jail's launcher; no command has this name.
 const JAIL_ROLE: &str = "__jail";
 
+/// The first argument that makes it the fork server for TypeScript inside a jail.
+const TYPESCRIPT_ROLE: &str = "__typescript";
+
 fn main() -> ExitCode {
-    // The same executable starts jails: in that role nothing of the program proper is run.
-    if std::env::args_os().nth(1).is_some_and(|role| role == JAIL_ROLE) {
+    // The same executable starts jails and runs in them: in these roles nothing of the program proper is run.
+    let role = std::env::args_os().nth(1).unwrap_or_default();
+    if role == JAIL_ROLE {
         return mce_jail::launcher_main();
+    }
+    if role == TYPESCRIPT_ROLE {
+        return mce_sandbox::typescript_fork_server_main();
     }
     let environment = mce_config::env::snapshot();
     let terminal = Terminal::new(environment.get("NO_COLOR").is_some_and(|value| !value.is_empty()));

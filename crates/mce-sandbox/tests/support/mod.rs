@@ -32,6 +32,10 @@ pub(crate) fn options() -> SandboxOptions {
             program: PathBuf::from(env!("CARGO_BIN_EXE_mce-sandbox-launch")),
             arguments: Vec::new(),
         },
+        typescript: Launcher {
+            program: PathBuf::from(env!("CARGO_BIN_EXE_mce-sandbox-typescript")),
+            arguments: Vec::new(),
+        },
         without_layers: Vec::new(),
         has_tracebacks: false,
     }
@@ -46,8 +50,12 @@ pub(crate) fn tight() -> Limits {
 }
 
 pub(crate) fn program(source: &str) -> Program {
+    program_in(Language::Python, source)
+}
+
+pub(crate) fn program_in(language: Language, source: &str) -> Program {
     Program {
-        language: Language::Python,
+        language,
         source: source.to_owned(),
         params: serde_json::Map::new(),
     }
@@ -192,11 +200,18 @@ fn describe(server: &str, names: &[String]) -> Result<HostValue, CallFailure> {
         "locked" => vec![stub("get_thing", "locked.get_thing", &[("id", true, None)])],
         _ => return Err(failure("argument", "there is no such server")),
     };
-    let known = |name: &String| all.iter().find(|stub| stub.name == *name);
+    // TypeScript asks by its own names.
+    let known = |name: &String| {
+        let stub = all.iter().find(|stub| stub.name == *name || camel_case(&stub.name) == *name)?;
+        Some(FunctionStub {
+            name: name.clone(),
+            ..stub.clone()
+        })
+    };
     let functions = if names.is_empty() {
         all.clone()
     } else {
-        names.iter().filter_map(known).cloned().collect()
+        names.iter().filter_map(known).collect()
     };
     let hint = |name: &String| {
         (
@@ -210,6 +225,15 @@ fn describe(server: &str, names: &[String]) -> Result<HostValue, CallFailure> {
     };
     let unknown = names.iter().filter(|name| known(name).is_none()).map(hint).collect();
     Ok(raw(&serde_json::to_value(Description { functions, unknown }).unwrap()))
+}
+
+fn camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| {
+        let (head, tail) = word.split_at(1);
+        name + &head.to_uppercase() + tail
+    })
 }
 
 fn stub(name: &str, function: &str, parameters: &[(&str, bool, Option<Vec<Value>>)]) -> FunctionStub {

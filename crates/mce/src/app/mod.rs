@@ -349,8 +349,12 @@ fn sandbox_options(setup: &Setup, settings: &Settings) -> Result<SandboxOptions,
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect(),
         launcher: Launcher {
-            program,
+            program: program.clone(),
             arguments: vec![crate::JAIL_ROLE.to_owned()],
+        },
+        typescript: Launcher {
+            program,
+            arguments: vec![crate::TYPESCRIPT_ROLE.to_owned()],
         },
         without_layers: settings.sandbox.without_layers.clone(),
         has_tracebacks: settings.is_debug,
