@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
             if location == Location::Path && !variables.contains(&declared.name) {
                 let name = prose::quote(declared.name);
                 self.problem(declared.node(), &format!("the path has no `{name}`; the parameter is left out"));
-            } else if !self.is_credential(security, location, declared.name) {
+            } else if !self.is_credential(security, location, declared) {
                 parameters.push(self.parameter(declared, location));
             }
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::document::{Reader, Version};
 use super::operation::is_token;
+use super::parameter::Declared;
 use super::prose;
 use super::reference::Node;
 use crate::function::{Location, SecurityScheme};
@@ -12,6 +13,8 @@ use crate::function::{Location, SecurityScheme};
 const MAX_ALTERNATIVES: usize = 50;
 /// Schemes of one alternative.
 const MAX_TOGETHER: usize = 20;
+/// Names of parameters that repeat a bearer token.
+const TOKEN_NAMES: [&str; 2] = ["token", "access_token"];
 
 impl<'a> Reader<'a> {
     /// The schemes of the document, by key.
@@ -62,11 +65,20 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether the broker itself fills in this parameter for one of the alternatives.
-    pub(super) fn is_credential(&self, security: &[Vec<String>], location: Location, original: &str) -> bool {
+    ///
+    /// Some documents declare the bearer token of their scheme as a parameter as well (Slack's `token`); a model must
+    /// not be asked for it.
+    pub(super) fn is_credential(&self, security: &[Vec<String>], location: Location, declared: &Declared<'_>) -> bool {
+        let original = declared.name;
         let same = |name: &str| name == original || (location == Location::Header && name.eq_ignore_ascii_case(original));
         security.iter().flatten().any(|scheme| match self.security_schemes.get(scheme) {
             Some(SecurityScheme::ApiKey { location: place, name }) => *place == location && same(name),
-            _ => false,
+            Some(SecurityScheme::Bearer) => {
+                matches!(location, Location::Header | Location::Query)
+                    && TOKEN_NAMES.iter().any(|name| name.eq_ignore_ascii_case(original))
+                    && declared.description().to_ascii_lowercase().contains("authentication token")
+            }
+            Some(SecurityScheme::Basic | SecurityScheme::Other(_)) | None => false,
         })
     }
 }

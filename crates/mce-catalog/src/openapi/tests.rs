@@ -165,6 +165,10 @@ fn a_parameter_that_is_a_credential_is_no_argument() {
         "paths": {"/a": {
             "get": {"parameters": [{"name": "x-key", "in": "header", "required": true}, {"name": "X-Key", "in": "query"}]},
             "put": {"security": [], "parameters": [{"name": "X-Key", "in": "header"}]},
+            "post": {"security": [{"o": []}], "parameters": [
+                {"name": "token", "in": "header", "required": true, "description": "Authentication token. Requires scope: `chat:write`"},
+                {"name": "token", "in": "query", "description": "the device's token"},
+            ]},
         }},
     }));
     let originals = |function: &Function| {
@@ -176,6 +180,7 @@ fn a_parameter_that_is_a_credential_is_no_argument() {
     };
     assert_eq!(originals(&document.functions[0]), [("X-Key".to_owned(), Location::Query)]);
     assert_eq!(originals(&document.functions[1]), [("X-Key".to_owned(), Location::Header)]);
+    assert_eq!(originals(&document.functions[2]), [("token".to_owned(), Location::Query)]);
     assert_eq!(http(&document.functions[0]).security, [vec!["key".to_owned()], vec![]]);
     assert_eq!(http(&document.functions[1]).security, Vec::<Vec<String>>::new());
     assert_eq!(document.security_schemes["o"], SecurityScheme::Bearer);
