@@ -59,7 +59,7 @@ fn is_error_within(expected: &Value, found: &Value) -> bool {
 }
 
 fn value(value: Value) -> Value {
-    json!({ "value": value })
+    Value::Object(Map::from_iter([("value".to_owned(), value)]))
 }
 
 #[tokio::test]
@@ -188,6 +188,16 @@ async fn values_become_json_by_the_stated_rules() {
                 "class M { toJSON() { return { dumped: 1 } } }\nresult = new M()",
                 value(json!({"dumped": 1})),
             ),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_has_no_json_form_is_an_error_that_says_where() {
+    check(
+        options(),
+        &[
             (
                 "a = []\na.append(a)\nresult = {'b': a}",
                 "const a: any[] = [];\na.push(a);\nresult = { b: a }",

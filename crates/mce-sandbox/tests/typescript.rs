@@ -100,6 +100,7 @@ async fn errors_are_where_the_text_says_whatever_types_stand_before() {
 async fn no_failure_is_swallowed() {
     check_errors(&[
         ("demo.getItem({ id: 'fail' });\nresult = 'done'", "api", Some(1), "status 404"),
+        ("await fetch('http://refused.test/')", "policy", Some(1), "allowed domains"),
         ("Promise.reject(new Error('lost'));\nresult = 1", "exception", Some(1), "lost"),
         (
             "setTimeout(() => { throw new Error('late') }, 1);\nawait new Promise((done) => setTimeout(done, 50));",
@@ -149,6 +150,14 @@ async fn globals_are_as_people_expect() {
         ("const t = performance.now();\nawait new Promise((done) => setTimeout(done, 20));\nresult = performance.now() - t >= 19", json!(true)),
         ("result = [(1234567.891).toLocaleString(), new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' }).format(12.5), (0.256).toLocaleString('en-US', { style: 'percent' }), new Date(0).toLocaleDateString('en-US'), new Date(0).toLocaleDateString('en-US', { dateStyle: 'medium' } as any)]", json!(["1,234,567.891", "$12.50", "26%", "1/1/1970", "Jan 1, 1970"])),
         ("const h = new Headers({ A: '1' });\nh.append('a', '2');\nresult = [h.get('A'), new Response('{\"x\":1}', { status: 201 }).ok, await new Response('{\"x\":1}').json()]", json!(["1, 2", true, {"x": 1}])),
+        (
+            "const r = await fetch('http://a.test/x', { method: 'POST', headers: { A: '1' }, body: 'é' });\nresult = [r.status, r.ok, r.headers.get('x-a'), (await r.json()).method]",
+            json!([200, true, "1, 2", "POST"]),
+        ),
+        (
+            "const answer = await demo.getItem.withHeaders({ id: '1' });\nresult = [answer.status, answer.headers.get('link'), answer.value.echo.id]",
+            json!([201, "<x>; rel=next", "1"]),
+        ),
         ("result = JSON.stringify({ a: (await demo.getItem({ id: 12345678901234567890n })).echo.id })", json!("{\"a\":12345678901234567890}")),
         ("result = typeof (await demo.getItem({ id: 12345678901234567890n })).echo.id", json!("bigint")),
         ("result = (await demo.getItem({ id: 9007199254740991 })).echo.id + 1", json!(9_007_199_254_740_992_u64)),
@@ -195,7 +204,7 @@ async fn the_console_writes_values_as_people_read_them() {
 #[tokio::test]
 async fn runs_share_nothing() {
     let sandbox = Sandbox::new(options());
-    let plant = "globalThis.planted = 1;\nObject.prototype.planted = 1;\n(demo as any).planted = 1;\nresult = Math.random()";
+    let plant = "globalThis.planted = 1;\nObject.prototype.planted = 1;\nresult = Math.random()";
     let look = "result = ['planted' in globalThis, 'planted' in {}, Math.random()]";
     let mut numbers = Vec::new();
     for _ in 0..4 {

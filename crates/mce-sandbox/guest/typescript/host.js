@@ -22,6 +22,7 @@
   const set = waiting.set.bind(waiting);
   const remove = waiting.delete.bind(waiting);
   const forEach = waiting.forEach.bind(waiting);
+  const sizeOf = Function.prototype.call.bind(Object.getOwnPropertyDescriptor(Map.prototype, "size").get);
   const NativePromise = Promise;
   let lastId = 0;
 
@@ -106,12 +107,15 @@
     return request(`"op":"search","query":${json(query)},"server":${json(server ?? null)},"limit":${json(limit ?? null)}`, "searchTools");
   }
 
-  /** Names of the calls that have no answer yet. */
-  function underWay() {
-    const names = [];
-    forEach((entry) => names.push(entry.label));
-    return names;
+  /** How many calls have no answer yet. */
+  const underWay = () => sizeOf(waiting);
+
+  /** Their names. */
+  function namesUnderWay() {
+    const names = new Set();
+    forEach((entry) => names.add(entry.label));
+    return [...names];
   }
 
-  Object.assign(shared, { parse, deliver, request, ask, json, call, servers, describeFunctions, search, underWay });
+  Object.assign(shared, { parse, deliver, request, ask, json, call, servers, describeFunctions, search, underWay, namesUnderWay });
 });

@@ -52,9 +52,10 @@
   }
 
   /** Says in the log that calls were left alone. */
-  function noteLeft(labels) {
-    const names = [...new Set(labels)].slice(0, 5).map((label) => `\`${label.slice(0, 100)}\``).join(", ");
-    console.warn(`note: the program ended before ${labels.length === 1 ? "a call" : `${labels.length} calls`} of ${names} had an answer; put \`await\` before calls`);
+  function noteLeft() {
+    const count = shared.underWay();
+    const names = shared.namesUnderWay().slice(0, 5).map((label) => `\`${label.slice(0, 100)}\``).join(", ");
+    console.warn(`note: the program ended before ${count === 1 ? "a call" : `${count} calls`} of ${names} had an answer; put \`await\` before calls`);
   }
 
   BigInt.prototype.toJSON = function () {

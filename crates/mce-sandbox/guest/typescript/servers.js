@@ -105,6 +105,11 @@
         target[key] = makeFunction(stub);
         return target[key];
       },
+      set: () => false,
+      defineProperty: () => false,
+      deleteProperty: () => false,
+      preventExtensions: () => false,
+      setPrototypeOf: () => false,
       has: (target, key) => key in target || (typeof key === "string" && lookUp(server, key) !== undefined),
       ownKeys: (target) => [...new Set([...allNames(server), ...Reflect.ownKeys(target)])],
       getOwnPropertyDescriptor(target, key) {

@@ -14,12 +14,19 @@ use crate::Launcher;
 ///
 /// If the libraries that this process has loaded cannot be listed.
 pub(super) fn spec(worker: &Launcher, layers: Layers, processes: u32) -> io::Result<JailSpec> {
-    let executable = worker.program.to_string_lossy().into_owned();
+    let mut binds = libraries()?;
+    let executable = Bind {
+        source: worker.program.clone(),
+        target: place(&worker.program),
+        is_optional: false,
+    };
+    let program = executable.target.to_string_lossy().into_owned();
+    binds.push(executable);
     Ok(JailSpec {
-        binds: binds(&worker.program)?,
+        binds,
         files: Vec::new(),
         symlinks: links(),
-        arguments: [vec![executable], worker.arguments.clone()].concat(),
+        arguments: [vec![program], worker.arguments.clone()].concat(),
         environment: Vec::new(),
         directory: "/".to_owned(),
         tmp_mib: 1,
@@ -28,9 +35,18 @@ pub(super) fn spec(worker: &Launcher, layers: Layers, processes: u32) -> io::Res
     })
 }
 
-/// The executable, and the folders of the libraries that this process has loaded: the fork server loads the same ones,
-/// found in the same way. A static executable has none.
-fn binds(executable: &Path) -> io::Result<Vec<Bind>> {
+/// Where the executable is inside. Nothing can be below `/tmp` there, where each worker has its own files.
+fn place(executable: &Path) -> PathBuf {
+    if executable.starts_with("/tmp") {
+        PathBuf::from("/mce/program")
+    } else {
+        executable.to_path_buf()
+    }
+}
+
+/// The folders of the libraries that this process has loaded: the fork server loads the same ones, found in the same way. A
+/// static executable has none.
+fn libraries() -> io::Result<Vec<Bind>> {
     let maps = fs_err::read_to_string("/proc/self/maps")?;
     let libraries = maps
         .lines()
@@ -48,8 +64,7 @@ fn binds(executable: &Path) -> io::Result<Vec<Bind>> {
     let real: BTreeSet<PathBuf> = folders.into_iter().filter(|path| !is_link(path)).collect();
     // What lies below another bind is visible already.
     let is_covered = |path: &PathBuf| path.ancestors().skip(1).any(|above| real.contains(above));
-    let folders = real.iter().filter(|path| !is_covered(path)).map(Bind::optional);
-    Ok(folders.chain([Bind::same(executable)]).collect())
+    Ok(real.iter().filter(|path| !is_covered(path)).map(Bind::optional).collect())
 }
 
 /// `/lib` and the like where they are links, as on most machines.

@@ -117,12 +117,15 @@ impl<'js> Stage<'_, 'js> {
     /// Waits for calls that the program has not waited for, and says so.
     fn finish_calls(&self) -> Result<(), Stop<'js>> {
         self.turn_until(|| Ok(true))?;
-        let left: Vec<String> = self.call("underWay", ())?;
-        if left.is_empty() {
+        if self.calls_under_way()? == 0 {
             return Ok(());
         }
-        self.call::<_, ()>("noteLeft", (left,))?;
-        self.turn_until(|| Ok(self.call::<_, Vec<String>>("underWay", ())?.is_empty()))
+        self.call::<_, ()>("noteLeft", ())?;
+        self.turn_until(|| Ok(self.calls_under_way()? == 0))
+    }
+
+    fn calls_under_way(&self) -> Result<usize, Stop<'js>> {
+        self.call("underWay", ())
     }
 
     /// Keeps the loop going until a promise is settled, and gives its value.
@@ -155,7 +158,7 @@ impl<'js> Stage<'_, 'js> {
                 continue;
             }
             let has_timer = next_ms > 0.0;
-            if !has_timer && self.call::<_, Vec<String>>("underWay", ())?.is_empty() {
+            if !has_timer && self.calls_under_way()? == 0 {
                 return Err(Stop::Deadlock);
             }
             let patience = has_timer.then(|| Duration::from_secs_f64((next_ms / 1000.0).min(3600.0)));

@@ -164,7 +164,7 @@ impl Api {
 
 /// An answer that tells what was asked for; the host `refused.test` is not allowed.
 fn fetch(method: &str, url: &str, headers: &[(String, String)], body: Option<&[u8]>) -> Result<HostValue, CallFailure> {
-    if url.contains("refused.test") {
+    if !url.starts_with("http://a.test") {
         return Err(failure("policy", "`refused.test` is not among the allowed domains"));
     }
     let told = json!({"method": method, "headers": headers, "body": body.map(|body| STANDARD.encode(body))});
