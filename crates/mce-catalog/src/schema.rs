@@ -58,6 +58,8 @@ impl View {
 ///
 /// A property that the view hides is dropped, also from `required`; where the object admits no other properties it is
 /// kept as one that may have any value, so that an answer can be sent back as it came.
+///
+/// In requests `oneOf` becomes `anyOf`: alternatives that overlap are a common slip of documents, and no value would pass.
 pub fn self_contained(schema: &Value, types: &Types, view: View) -> Value {
     let mut out = viewed(schema, types, view, &BTreeSet::new(), 0);
     let names = closure([schema], types);
@@ -209,7 +211,20 @@ fn viewed(schema: &Value, types: &Types, view: View, hidden_outside: &BTreeSet<S
         };
         out.insert(keyword.clone(), new);
     }
+    if view == View::Request {
+        admit_several(&mut out);
+    }
     Value::Object(out)
+}
+
+/// Lets a value fit more than one alternative of a `oneOf`.
+fn admit_several(schema: &mut Map<String, Value>) {
+    let Some(alternatives) = schema.shift_remove("oneOf") else { return };
+    if !schema.contains_key("anyOf") {
+        schema.insert("anyOf".to_owned(), alternatives);
+    } else if let Value::Array(parts) = schema.entry("allOf").or_insert_with(|| Value::Array(Vec::new())) {
+        parts.push(serde_json::json!({ "anyOf": alternatives }));
+    }
 }
 
 static EMPTY: BTreeSet<String> = BTreeSet::new();
@@ -348,6 +363,21 @@ mod tests {
             "id": {"type": "integer", "readOnly": true}, "name": {"type": "string"}, "secret": {"type": "string", "writeOnly": true},
             "parent": {"$ref": "#/$defs/Item"}}});
         Types::from([("Item".to_owned(), item), ("Plain".to_owned(), json!({"type": "string"}))])
+    }
+
+    #[test]
+    fn values_of_requests_may_fit_several_alternatives() {
+        let schema = json!({"oneOf": [{"oneOf": [true, {}]}, {"properties": {"oneOf": {"type": "string"}}}]});
+        assert_eq!(
+            self_contained(&schema, &types(), View::Request),
+            json!({"anyOf": [{"anyOf": [true, {}]}, {"properties": {"oneOf": {"type": "string"}}}]})
+        );
+        assert_eq!(self_contained(&schema, &types(), View::Response), schema);
+        let both = json!({"oneOf": [true], "anyOf": [{}]});
+        assert_eq!(
+            self_contained(&both, &types(), View::Request),
+            json!({"anyOf": [{}], "allOf": [{"anyOf": [true]}]})
+        );
     }
 
     #[test]

@@ -9,12 +9,11 @@ use crate::arguments::Argument;
 use crate::call_error::CallError;
 
 /// Fields that frame the message, belong to the connection, or are the broker's own.
-const REFUSED: [&str; 18] = [
+const REFUSED: [&str; 17] = [
     "accept",
     "accept-encoding",
     "authorization",
     "connection",
-    "content-encoding",
     "content-length",
     "content-type",
     "expect",

@@ -195,6 +195,9 @@ async fn fields_of_the_connection_cannot_be_set() {
         let message = refused(get(&[(name, Location::Header)]), &json!({name: "x"}).to_string()).await;
         assert!(message.contains("cannot be set by a call"), "{name}: {message}");
     }
+    // It describes the body, which is sent as it is.
+    let described = sent(get(&[("Content-Encoding", Location::Header)]), r#"{"Content-Encoding":"gzip"}"#).await;
+    assert_eq!(described.header("content-encoding"), Some("gzip"));
     for value in ["a\rb", "a\nb", "a\u{0}b", "a\u{7f}b"] {
         assert!(
             refused(get(&[("X-A", Location::Header)]), &json!({"X-A": value}).to_string())

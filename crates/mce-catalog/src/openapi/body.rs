@@ -75,8 +75,9 @@ impl<'a> Reader<'a> {
             .and_then(|schema| schema.text("description"))
             .map(|text| prose::line(text, 500));
         let schema = match format {
-            BodyFormat::Json | BodyFormat::Form | BodyFormat::Multipart => {
-                schema.map_or_else(|| json!({}), |schema| self.shared_schema(schema, is_shared))
+            BodyFormat::Json => schema.map_or_else(|| json!({}), |schema| self.shared_schema(schema, is_shared)),
+            BodyFormat::Form | BodyFormat::Multipart => {
+                form_schema(schema.map_or_else(|| json!({}), |schema| self.shared_schema(schema, is_shared)))
             }
             BodyFormat::Text => with_description(json!({"type": "string"}), described),
             BodyFormat::Binary => with_description(json!({"type": "string", "format": "binary"}), described),
@@ -181,7 +182,7 @@ impl<'a> Reader<'a> {
             };
             fields.is_whole |= is_binary(node.value);
             let kind = node.text("type");
-            fields.is_structured |= matches!(kind, Some("object" | "array")) || node.get("properties").is_some();
+            fields.is_structured |= matches!(kind, Some("object" | "array")) || (kind.is_none() && node.get("properties").is_some());
             fields.is_structured |= ["allOf", "oneOf", "anyOf"].iter().any(|key| node.get(key).is_some());
             required.extend(
                 node.get("required")
@@ -248,6 +249,23 @@ fn is_binary(schema: &Value) -> bool {
     let is_content = text("contentEncoding").is_none()
         && text("contentMediaType").is_some_and(|media_type| !media_type::is_json(media_type) && !media_type::is_text(media_type));
     text("format") == Some("binary") || text("type") == Some("file") || is_content
+}
+
+/// A form is an object. One of which the document says only that it is a text or a file has fields of any name.
+fn form_schema(mut schema: Value) -> Value {
+    let Some(members) = schema.as_object_mut() else {
+        return json!({"type": "object"});
+    };
+    if members.get("type").is_some_and(|kind| kind == "string") {
+        return json!({"type": "object", "additionalProperties": schema});
+    }
+    if !["type", "$ref", "allOf", "anyOf", "oneOf"]
+        .iter()
+        .any(|key| members.contains_key(*key))
+    {
+        members.insert("type".to_owned(), "object".into());
+    }
+    schema
 }
 
 fn with_description(mut schema: Value, description: Option<String>) -> Value {

@@ -22,10 +22,12 @@ const IGNORED_HEADERS: &[&str] = &[
     "accept",
     "content-type",
     "authorization",
+    "accept-encoding",
     "connection",
     "content-length",
     "expect",
     "host",
+    "http2-settings",
     "keep-alive",
     "proxy-authorization",
     "proxy-connection",
@@ -33,6 +35,7 @@ const IGNORED_HEADERS: &[&str] = &[
     "trailer",
     "transfer-encoding",
     "upgrade",
+    "via",
 ];
 
 /// A Parameter Object as found, for the operation or for its path.

@@ -225,6 +225,25 @@ fn bodies_prefer_json_unless_a_file_is_required() {
 }
 
 #[test]
+fn forms_are_objects_and_texts_of_own_types_are_sent_as_they_stand() {
+    let variant = |media_type: &str, schema: Value| {
+        let document = one(json!({"requestBody": {"content": {media_type: {"schema": schema}}}}));
+        let variant = &function(&document).body.as_ref().unwrap().variants[0];
+        (variant.format, variant.schema.clone())
+    };
+    let file = json!({"type": "string", "format": "binary"});
+    for media_type in ["multipart/form-data", "application/x-www-form-urlencoded"] {
+        assert_eq!(
+            variant(media_type, file.clone()).1,
+            json!({"type": "object", "additionalProperties": file})
+        );
+        assert_eq!(variant(media_type, json!({})).1, json!({"type": "object"}));
+    }
+    let odd = json!({"type": "string", "properties": {"file": {"type": "string"}}});
+    assert_eq!(variant("plain/text", odd).0, BodyFormat::Binary);
+}
+
+#[test]
 fn results_join_all_successes() {
     let check = |responses: Value, expected: Option<Value>| {
         let document = one(json!({ "responses": responses }));

@@ -271,3 +271,31 @@ pub(super) fn repair_binary(out: &mut Map<String, Value>) {
         out.insert("format".to_owned(), "binary".into());
     }
 }
+
+/// `enum` beside `type: array` means the items, where no value of it is a list.
+pub(super) fn repair_list_of_choices(out: &mut Map<String, Value>) {
+    let is_list = out.get("type").is_some_and(|it| it == "array");
+    let values = out.get("enum").and_then(Value::as_array);
+    if !is_list || values.is_none_or(|values| values.iter().any(|value| value.is_array() || value.is_null())) {
+        return;
+    }
+    let Some(values) = out.shift_remove("enum") else { return };
+    let items = out.entry("items").or_insert_with(|| Value::Object(Map::new()));
+    if let Some(items) = items.as_object_mut().filter(|items| !items.contains_key("enum")) {
+        items.insert("enum".to_owned(), values);
+    }
+}
+
+/// A closed object that requires a property it does not declare has no value at all; the property may be anything then.
+pub(super) fn repair_required(out: &mut Map<String, Value>) {
+    let is_closed = out.get("additionalProperties") == Some(&Value::Bool(false)) && !out.contains_key("patternProperties");
+    let Some(required) = out.get("required").and_then(Value::as_array).filter(|_| is_closed).cloned() else {
+        return;
+    };
+    let properties = out.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    if let Some(properties) = properties.as_object_mut() {
+        for name in required.iter().filter_map(Value::as_str) {
+            properties.entry(name).or_insert(Value::Bool(true));
+        }
+    }
+}

@@ -180,6 +180,8 @@ impl<'a> Reader<'a> {
         self.annotations(node, &mut out);
         keyword::repair_bounds(&mut out);
         keyword::repair_binary(&mut out);
+        keyword::repair_list_of_choices(&mut out);
+        keyword::repair_required(&mut out);
         nullable::admit_null(node, &mut out);
         out
     }

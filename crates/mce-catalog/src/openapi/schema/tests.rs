@@ -261,3 +261,26 @@ fn references_to_maps_of_properties_are_followed_and_end() {
     let circle = json!({"X": {"type": "object", "properties": {"$ref": "#/components/schemas"}}});
     assert!(document("3.0.3", circle).problems[0].message.contains("properties are left out"));
 }
+
+#[test]
+fn choices_beside_a_list_are_those_of_its_items() {
+    let items = json!({"type": "string", "enum": ["a", "b"]});
+    check(
+        "3.0.3",
+        json!({"type": "array", "enum": ["a", "b"], "items": {"type": "string"}}),
+        json!({"type": "array", "items": items}),
+    );
+    let of_lists = json!({"type": "array", "enum": [["a"], []]});
+    check("3.0.3", of_lists.clone(), of_lists);
+}
+
+#[test]
+fn a_closed_object_admits_what_it_requires() {
+    check(
+        "3.0.3",
+        json!({"type": "object", "required": ["a", "b"], "properties": {"a": {}}, "additionalProperties": false}),
+        json!({"type": "object", "required": ["a", "b"], "properties": {"a": {}, "b": true}, "additionalProperties": false}),
+    );
+    let open = json!({"type": "object", "required": ["b"], "properties": {"a": {}}});
+    check("3.0.3", open.clone(), open);
+}
