@@ -61,11 +61,15 @@ impl<'a> Sampler<'a> {
             Value::String(text) => text.is_empty(),
             _ => false,
         };
-        if !is_without_trace || self.extent == Extent::All {
+        if !is_without_trace {
             return Some(value);
         }
-        let full = Sampler::new(self.types, self.view, Extent::All, self.attempt).value(schema);
-        full.or(Some(value))
+        let full = Sampler::new(self.types, self.view, Extent::All, self.attempt).value(schema)?;
+        if full != value {
+            return Some(full);
+        }
+        // All its members are read-only, which leaves no other way.
+        Sampler::new(self.types, View::Response, Extent::All, self.attempt).value(schema)
     }
 
     fn at(&mut self, schemas: &[&'a Value], depth: usize) -> Option<Value> {
