@@ -21,7 +21,22 @@ pub(crate) const FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "apisguru-loket.nl.json",
+        "POST /providers/employers/employees/employments/{employmentId}/paymentinformationnonsepa",
+        LOKET,
+    ),
+    (
+        "apisguru-loket.nl.json",
         "POST /providers/employers/employees/employments/{employmentId}/paymentinformationsepa",
+        LOKET,
+    ),
+    (
+        "apisguru-loket.nl.json",
+        "POST /providers/employers/employees/employments/{employmentId}/paymentinformationsepaseparatepayments",
+        LOKET,
+    ),
+    (
+        "apisguru-loket.nl.json",
+        "POST /providers/employers/employees/employments/{employmentId}/protectedearnings",
         LOKET,
     ),
     ("autorest-url.json", "GET /paths/byte/empty/{bytePath}", EMPTY),
