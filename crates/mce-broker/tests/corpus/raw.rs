@@ -41,6 +41,14 @@ pub(crate) struct Parameter<'a> {
     pub(crate) node: Node<'a>,
 }
 
+impl Parameter<'_> {
+    /// Whether this is the bearer token of the operation, declared again.
+    fn repeats_the_token(&self) -> bool {
+        let description = self.node.text("description").unwrap_or_default().to_lowercase();
+        ["token", "access_token"].contains(&self.name.to_lowercase().as_str()) && description.contains("authentication token")
+    }
+}
+
 impl Files {
     /// Reads a document and the files that it refers to.
     pub(crate) fn read(main: &Path) -> Result<Self, String> {
@@ -217,8 +225,10 @@ impl<'a> Operation<'a> {
             let Some(scheme) = schemes.and_then(|schemes| schemes.get(scheme)).map(Node::resolve) else {
                 return false;
             };
-            scheme.text("in") == Some(parameter.place.as_str())
-                && scheme.text("name").is_some_and(|name| name.eq_ignore_ascii_case(parameter.name))
+            let is_key = scheme.text("in") == Some(parameter.place.as_str())
+                && scheme.text("name").is_some_and(|name| name.eq_ignore_ascii_case(parameter.name));
+            let is_bearer = matches!(scheme.text("type"), Some("oauth2" | "openIdConnect")) || scheme.text("scheme") == Some("bearer");
+            is_key || (is_bearer && parameter.repeats_the_token())
         })
     }
 
