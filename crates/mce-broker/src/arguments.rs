@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 
 use mce_catalog::function::{Function, Parameter};
+use mce_catalog::view::{ArgumentPlace, FilledArgument};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::call::{Caller, Naming};
 use crate::call_error::CallError;
+use crate::function_source::FoundFunction;
 use crate::json_text::{Members, find_big_integer, parse_strict};
 use crate::nearest::nearest;
 
@@ -32,6 +34,8 @@ pub(crate) struct Argument<'a> {
     /// As the caller calls it.
     pub(crate) name: String,
     pub(crate) value: Value,
+    /// The configuration gave it, not the call.
+    pub(crate) is_filled: bool,
 }
 
 /// The request body's value, and its text, in which numbers are exact.
@@ -39,18 +43,26 @@ pub(crate) struct Argument<'a> {
 pub(crate) struct BodyArgument<'a> {
     pub(crate) value: Value,
     pub(crate) text: &'a RawValue,
+    /// The configuration gave it, not the call.
+    pub(crate) is_filled: bool,
 }
 
 /// Reads the arguments of a call.
 ///
-/// Null counts as not given: nothing can be sent for it but in a JSON body. (OpenAPI 3.2, Appendix C, Undefined Values.)
+/// What the call does not give is filled in as configured. Null counts as not given: nothing can be sent for it but in a JSON body. (OpenAPI 3.2, Appendix C, Undefined Values.)
 pub(crate) fn read_arguments<'a>(
-    function: &'a Function,
+    found: &'a FoundFunction,
     caller: Caller,
     naming: Naming,
     arguments: &'a RawValue,
 ) -> Result<Arguments<'a>, CallError> {
-    let names = Names { function, caller, naming };
+    let (function, filled) = (&found.function, found.filled.as_slice());
+    let names = Names {
+        function,
+        filled,
+        caller,
+        naming,
+    };
     let members = serde_json::from_str::<Members<'_>>(arguments.get())
         .map_err(|e| CallError::argument(format!("the arguments are no object: {e}")))?
         .0;
@@ -63,8 +75,14 @@ pub(crate) fn read_arguments<'a>(
         let value = parse_strict(text.get()).map_err(|e| CallError::argument(format!("argument `{name}` cannot be read: {e}")))?;
         let is_second = match names.find(&name) {
             None => return Err(names.unknown(&name)),
-            Some(Place::Body) => body.replace(BodyArgument { value, text }).is_some(),
-            Some(Place::Parameter(index)) => {
+            Some(ArgumentPlace::Body) => body
+                .replace(BodyArgument {
+                    value,
+                    text,
+                    is_filled: false,
+                })
+                .is_some(),
+            Some(ArgumentPlace::Parameter(index)) => {
                 refuse_big_integer(&name, text)?;
                 let argument = names.argument(index, name.clone(), value)?;
                 slots.get_mut(index).is_some_and(|slot| slot.replace(argument).is_some())
@@ -74,10 +92,59 @@ pub(crate) fn read_arguments<'a>(
             return Err(CallError::argument(format!("argument `{name}` was given twice")));
         }
     }
-    let parameters: Vec<_> = slots.into_iter().flatten().filter(|argument| !argument.value.is_null()).collect();
+    for slot in &mut slots {
+        slot.take_if(|argument| argument.value.is_null());
+    }
+    fill(function, filled, &mut slots, &mut body)?;
+    let parameters: Vec<_> = slots.into_iter().flatten().collect();
     let body = body.filter(|given| !given.value.is_null() || function.body.as_ref().is_some_and(|body| body.is_required));
     names.refuse_missing(&parameters, body.is_some())?;
     Ok(Arguments { parameters, body })
+}
+
+/// Puts configured values where the call gave none.
+fn fill<'a>(
+    function: &'a Function,
+    filled: &'a [FilledArgument],
+    slots: &mut [Option<Argument<'a>>],
+    body: &mut Option<BodyArgument<'a>>,
+) -> Result<(), CallError> {
+    for default in filled {
+        let text: &RawValue = serde_json::from_str(&default.json).map_err(|e| misfit(function, &e.to_string()))?;
+        let value = parse_strict(text.get()).map_err(|e| misfit(function, &e.to_string()))?;
+        match default.place {
+            ArgumentPlace::Body => {
+                body.get_or_insert(BodyArgument {
+                    value,
+                    text,
+                    is_filled: true,
+                });
+            }
+            ArgumentPlace::Parameter(index) => {
+                let empty = slots.get_mut(index).filter(|slot| slot.is_none() && !value.is_null());
+                if let (Some(slot), Some(parameter)) = (empty, function.parameters.get(index)) {
+                    *slot = Some(Argument {
+                        parameter,
+                        index,
+                        name: parameter.key.clone(),
+                        value,
+                        is_filled: true,
+                    });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A configured value is wrong. It may be one that the caller is not to see, so only the audit log says more.
+pub(crate) fn misfit(function: &Function, reason: &str) -> CallError {
+    let Function { server, python, .. } = function;
+    CallError::policy(format!(
+        "`{server}.{python}` cannot be called: a default argument in the settings of `{server}` does not fit"
+    ))
+    .with_hint("the person who runs mce has to change it; the audit log says what is wrong")
+    .with_internal(format!("a default argument of `{server}.{python}` does not fit: {reason}"))
 }
 
 fn refuse_big_integer(name: &str, text: &RawValue) -> Result<(), CallError> {
@@ -89,22 +156,17 @@ fn refuse_big_integer(name: &str, text: &RawValue) -> Result<(), CallError> {
     })
 }
 
-/// Where an argument belongs.
-enum Place {
-    Parameter(usize),
-    Body,
-}
-
 /// The names that a caller may use.
 struct Names<'a> {
     function: &'a Function,
+    filled: &'a [FilledArgument],
     caller: Caller,
     naming: Naming,
 }
 
 impl<'a> Names<'a> {
     /// The caller's preferred names are tried first, then all others, so that a name has one meaning.
-    fn find(&self, name: &str) -> Option<Place> {
+    fn find(&self, name: &str) -> Option<ArgumentPlace> {
         let language: fn(&Parameter) -> &str = match self.caller {
             Caller::Python => |parameter| &parameter.python,
             Caller::TypeScript => |parameter| &parameter.typescript,
@@ -118,14 +180,26 @@ impl<'a> Names<'a> {
             Naming::Language => (language, original),
             Naming::Original => (original, language),
         };
-        let position = |of: fn(&Parameter) -> &str| self.function.parameters.iter().position(|parameter| of(parameter) == name);
-        if let Some(index) = position(first) {
-            return Some(Place::Parameter(index));
-        }
-        if name == "body" && self.function.body.is_some() {
-            return Some(Place::Body);
-        }
-        position(second).or_else(|| position(other)).map(Place::Parameter)
+        let position = |of: fn(&Parameter) -> &str| {
+            let all = self.function.parameters.iter().enumerate();
+            let places = all
+                .filter(|(_, parameter)| of(parameter) == name)
+                .map(|(index, _)| ArgumentPlace::Parameter(index));
+            places.into_iter().find(|place| !self.is_hidden(*place))
+        };
+        let body = || (name == "body" && self.has_body()).then_some(ArgumentPlace::Body);
+        position(first)
+            .or_else(body)
+            .or_else(|| position(second))
+            .or_else(|| position(other))
+    }
+
+    fn has_body(&self) -> bool {
+        self.function.body.is_some() && !self.is_hidden(ArgumentPlace::Body)
+    }
+
+    fn is_hidden(&self, place: ArgumentPlace) -> bool {
+        self.filled.iter().any(|filled| filled.is_hidden && filled.place == place)
     }
 
     fn argument(&self, index: usize, name: Cow<'_, str>, value: Value) -> Result<Argument<'a>, CallError> {
@@ -135,6 +209,7 @@ impl<'a> Names<'a> {
             index,
             name: name.into_owned(),
             value,
+            is_filled: false,
         })
     }
 
@@ -183,12 +258,11 @@ impl<'a> Names<'a> {
     }
 
     fn known(&self) -> Vec<&str> {
-        let body = self.function.body.as_ref().map(|_| "body");
-        self.function
-            .parameters
-            .iter()
-            .map(|parameter| self.preferred(parameter))
-            .chain(body)
+        let visible = self.function.parameters.iter().enumerate();
+        visible
+            .filter(|(index, _)| !self.is_hidden(ArgumentPlace::Parameter(*index)))
+            .map(|(_, parameter)| self.preferred(parameter))
+            .chain(self.has_body().then_some("body"))
             .collect()
     }
 

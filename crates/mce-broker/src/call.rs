@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::allowed_hosts::AllowedHosts;
 use crate::answer::{Answer, Reading, read_value, telling_headers};
-use crate::arguments::{Arguments, read_arguments};
+use crate::arguments::{Arguments, misfit, read_arguments};
 use crate::audit::Audit;
 use crate::base_url::BaseUrl;
 use crate::call_error::{BrokerError, CallError, CallErrorKind};
@@ -149,7 +149,7 @@ impl Broker {
         let function = &found.function;
         let Target::Http(target) = &function.target;
         let server = self.server(&function.server)?;
-        let arguments = read_arguments(function, request.caller, request.naming, request.arguments)?;
+        let arguments = read_arguments(found, request.caller, request.naming, request.arguments)?;
         let parts = self.checked_request(found, &arguments)?;
         policy::check_function(server, function)?;
         let base = BaseUrl::of(server, target)?;
@@ -170,13 +170,26 @@ impl Broker {
     fn checked_request(&self, found: &Arc<FoundFunction>, arguments: &Arguments<'_>) -> Result<RequestParts, CallError> {
         let Target::Http(target) = &found.function.target;
         let validators = self.validators.of(found);
+        let blame = |is_filled, error: CallError| {
+            if is_filled {
+                misfit(&found.function, &error.to_string())
+            } else {
+                error
+            }
+        };
         for argument in &arguments.parameters {
-            validators.check_parameter(argument)?;
+            validators
+                .check_parameter(argument)
+                .map_err(|error| blame(argument.is_filled, error))?;
         }
         let chosen = arguments
             .body
             .as_ref()
-            .map(|body| validators.choose_variant(&found.function, body))
+            .map(|body| {
+                validators
+                    .choose_variant(&found.function, body)
+                    .map_err(|error| blame(body.is_filled, error))
+            })
             .transpose()?;
         build_request(target, arguments, chosen.as_ref())
     }

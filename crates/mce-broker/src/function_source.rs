@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mce_catalog::catalog::Catalog;
+use mce_catalog::catalog::{Callable, Catalog};
 use mce_catalog::function::{Function, SecurityScheme, Target, Types};
 use mce_catalog::lookup::LookupError;
+use mce_catalog::view::FilledArgument;
 
 use crate::call_error::{CallError, CallErrorKind};
 
@@ -33,6 +34,8 @@ pub struct FoundFunction {
     pub types: Types,
     /// The security schemes that it names.
     pub security_schemes: BTreeMap<String, SecurityScheme>,
+    /// Arguments that are filled in where a call does not give them.
+    pub filled: Vec<FilledArgument>,
 }
 
 /// The catalog as a source. Keeps what was asked for until the catalog changes.
@@ -59,7 +62,7 @@ impl CatalogSource {
     }
 
     fn read(&self, reference: &str) -> Result<FoundFunction, LookupError> {
-        let function = self.catalog.resolve(reference)?;
+        let Callable { function, filled } = self.catalog.callable(reference)?;
         let types = self.catalog.types_for(&function)?;
         let mut security_schemes = BTreeMap::new();
         let Target::Http(target) = &function.target;
@@ -72,6 +75,7 @@ impl CatalogSource {
             function,
             types,
             security_schemes,
+            filled,
         })
     }
 }
@@ -102,7 +106,7 @@ fn call_error(error: &LookupError) -> CallError {
         LookupError::UnknownServer { .. } | LookupError::UnknownFunction { .. } | LookupError::Reference { .. } => {
             (CallErrorKind::Argument, error.to_string())
         }
-        LookupError::Hidden { .. } => (CallErrorKind::Policy, error.to_string()),
+        LookupError::Hidden { .. } | LookupError::Misfit { .. } => (CallErrorKind::Policy, error.to_string()),
         LookupError::Store(_) => (CallErrorKind::Internal, "the catalog cannot be read".to_owned()),
     };
     let made = CallError::new(kind, message).with_internal(error.to_string());

@@ -4,30 +4,20 @@
 //! and refused by name.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
 };
 
+pub use crate::view::ServerView;
 use crate::{
-    function::{Effect, Function, SecurityScheme, Types},
+    function::{Function, SecurityScheme, Types},
     lookup::{LookupError, Reference, closest},
     schema,
     search::{Found, Hit, Place, Ranking, rank, words::name_words},
     store::{FunctionRow, Store, StoreError},
+    view::FilledArgument,
+    visibility::{Misfit, Ruled, Visibilities, Visibility, hiding},
 };
-
-/// A configured server, as far as the catalog needs it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerView {
-    /// Its normalised name.
-    pub name: String,
-    /// The location of its document in the store.
-    pub location: String,
-    /// A description in place of the document's.
-    pub description: Option<String>,
-    /// Hides all functions that do not only read.
-    pub is_read_only: bool,
-}
 
 /// What a list shows of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +43,15 @@ pub struct FunctionSummary {
     pub server: String,
     /// The rest.
     pub function: FunctionRow,
+}
+
+/// A function as a call of it needs it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Callable {
+    /// The function with all its arguments, hidden ones too.
+    pub function: Function,
+    /// What is filled in where a call does not give it.
+    pub filled: Vec<FilledArgument>,
 }
 
 /// A query in words.
@@ -82,6 +81,7 @@ pub struct Catalog {
     servers: Vec<ServerView>,
     /// A cache behind a lock: built by the first search after a compile, then only read.
     ranking: Mutex<Option<Ranking>>,
+    visibilities: Visibilities,
 }
 
 impl Catalog {
@@ -93,6 +93,7 @@ impl Catalog {
             store,
             servers,
             ranking: Mutex::new(None),
+            visibilities: Visibilities::default(),
         }
     }
 
@@ -134,8 +135,7 @@ impl Catalog {
     /// [`LookupError::UnknownServer`], [`LookupError::Store`].
     pub fn functions(&self, server: &str) -> Result<Vec<FunctionSummary>, LookupError> {
         let view = self.view(server)?;
-        let rows = self.store.functions(&view.location)?;
-        let visible = rows.into_iter().filter(|row| is_visible(view, row.effect));
+        let visible = self.visible_rows(view)?.into_iter();
         Ok(visible
             .map(|function| FunctionSummary {
                 server: view.name.clone(),
@@ -144,37 +144,68 @@ impl Catalog {
             .collect())
     }
 
-    /// A function by its name in Python or TypeScript, its `METHOD /path` or its `operationId`.
+    /// A function by its name in Python or TypeScript, its `METHOD /path` or its `operationId`, as the server shows it.
     ///
     /// # Errors
     ///
     /// [`LookupError`]; one that exists but is hidden is [`LookupError::Hidden`].
     pub fn function(&self, server: &str, name: &str) -> Result<Function, LookupError> {
         let view = self.view(server)?;
-        let Some(mut function) = self.store.function(&view.location, name)? else {
-            return Err(self.unknown_function(view, name)?);
-        };
-        function.server.clone_from(&view.name);
-        if is_visible(view, function.effect) {
-            Ok(function)
-        } else {
-            Err(LookupError::Hidden {
-                server: view.name.clone(),
-                function: function.python,
-                effect: function.effect,
-            })
+        match self.visibility(view)? {
+            None => self.plain_function(view, name),
+            Some(visibility) => {
+                let (ruled, function) = self.ruled_function(view, &visibility, name)?;
+                Ok(ruled.shown(function))
+            }
         }
     }
 
-    /// A function by `server.function`, `server:METHOD /path` or `mcp__server__function`.
+    /// A function by `server.function`, `server:METHOD /path` or `mcp__server__function`, as the server shows it.
     ///
     /// # Errors
     ///
     /// [`LookupError`]
     pub fn resolve(&self, reference: &str) -> Result<Function, LookupError> {
-        let names: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
+        let names = self.server_names();
         let reference = Reference::parse(reference, &names)?;
         self.function(reference.server, reference.function)
+    }
+
+    /// As [`Self::resolve`], with all that a call needs: hidden arguments, and values for those that are not given.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError`]
+    pub fn callable(&self, reference: &str) -> Result<Callable, LookupError> {
+        let names = self.server_names();
+        let reference = Reference::parse(reference, &names)?;
+        let view = self.view(reference.server)?;
+        let Some(visibility) = self.visibility(view)? else {
+            return Ok(Callable {
+                function: self.plain_function(view, reference.function)?,
+                filled: Vec::new(),
+            });
+        };
+        let (ruled, function) = self.ruled_function(view, &visibility, reference.function)?;
+        Ok(Callable {
+            filled: ruled.filled(&function),
+            function: ruled.named(function),
+        })
+    }
+
+    /// Settings of a server that do not fit its document; empty if that is not compiled.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError::UnknownServer`], [`LookupError::Store`].
+    pub fn misfits(&self, server: &str) -> Result<Vec<Misfit>, LookupError> {
+        let view = self.view(server)?;
+        if self.store.document_key(&view.location)?.is_none() {
+            return Ok(Vec::new());
+        }
+        Ok(self
+            .visibility(view)?
+            .map_or_else(Vec::new, |visibility| visibility.misfits().to_vec()))
     }
 
     /// All named types that a function's parameters, body and result need.
@@ -237,30 +268,36 @@ impl Catalog {
         let mut documents = Vec::new();
         for view in views {
             if let Some(key) = self.store.document_key(&view.location)? {
-                documents.push((key, view));
+                documents.push((key, view, self.visibility(view)?));
             }
         }
         let places: Vec<Place> = documents
             .iter()
-            .map(|(key, view)| Place {
+            .map(|(key, view, visibility)| Place {
                 document: *key,
                 name: name_words(&view.name),
+                words: visibility
+                    .as_ref()
+                    .map_or_else(BTreeMap::new, |visibility| visibility.words().clone()),
             })
             .collect();
         let ranked = rank(&self.store, &self.ranking()?, &places, query.text)?;
         let mut least = 0.0_f32;
         let mut found = Found::default();
         for one in ranked {
-            let visible = documents
-                .iter()
-                .filter(|(key, view)| *key == one.function.document && is_visible(view, one.function.effect));
-            for (_, view) in visible {
+            for (_, view, visibility) in documents.iter().filter(|(key, ..)| *key == one.function.document) {
+                let ruled = visibility.as_ref().map(|visibility| visibility.visible(one.function.key));
+                if matches!(ruled, Some(None)) || ruled.is_none() && hiding(view, one.function.effect).is_some() {
+                    continue;
+                }
                 least = least.max(one.score * LEAST_SCORE);
                 found.total += usize::from(one.score >= least || found.hits.len() < query.limit);
-                if found.hits.len() < query.limit
-                    && let Some(row) = self.store.function_by_key(one.function.key)?
-                {
-                    found.hits.push(hit(view, row, one.score));
+                if found.hits.len() < query.limit {
+                    let row = match ruled.flatten() {
+                        Some(ruled) => Some(ruled.row.clone()),
+                        None => self.store.function_by_key(one.function.key)?,
+                    };
+                    found.hits.extend(row.map(|row| hit(view, row, one.score)));
                 }
             }
         }
@@ -281,9 +318,79 @@ impl Catalog {
         Ok(ranking)
     }
 
+    fn visibility(&self, view: &ServerView) -> Result<Option<Arc<Visibility>>, StoreError> {
+        self.visibilities.of(view, &self.store)
+    }
+
+    fn visible_rows(&self, view: &ServerView) -> Result<Vec<FunctionRow>, StoreError> {
+        match self.visibility(view)? {
+            Some(visibility) => Ok(visibility.rows().cloned().collect()),
+            None => {
+                let mut rows = self.store.functions(&view.location)?;
+                rows.retain(|row| hiding(view, row.effect).is_none());
+                Ok(rows)
+            }
+        }
+    }
+
+    /// A function of a server without rules.
+    fn plain_function(&self, view: &ServerView, name: &str) -> Result<Function, LookupError> {
+        let Some(mut function) = self.store.function(&view.location, name)? else {
+            return Err(self.unknown_function(view, name)?);
+        };
+        function.server.clone_from(&view.name);
+        match hiding(view, function.effect) {
+            None => Ok(function),
+            Some(hiding) => Err(LookupError::Hidden {
+                server: view.name.clone(),
+                function: function.python,
+                effect: function.effect,
+                hiding,
+            }),
+        }
+    }
+
+    /// A function of a server with rules, whole and as the document has it.
+    fn ruled_function<'v>(&self, view: &ServerView, visibility: &'v Visibility, name: &str) -> Result<(&'v Ruled, Function), LookupError> {
+        let Some(ruled) = visibility.find(name) else {
+            return Err(self.unknown_function(view, name)?);
+        };
+        let (server, function) = (view.name.clone(), ruled.row.python.clone());
+        if let Some(hiding) = ruled.hiding {
+            let effect = ruled.row.effect;
+            return Err(LookupError::Hidden {
+                server,
+                function,
+                effect,
+                hiding,
+            });
+        }
+        if let Some(message) = ruled.fault.clone() {
+            return Err(LookupError::Misfit { server, function, message });
+        }
+        match self.store.whole_function(ruled.key)? {
+            Some(mut function) => {
+                function.server = server;
+                Ok((ruled, function))
+            }
+            // It was compiled anew since then.
+            None => Err(self.unknown_function(view, name)?),
+        }
+    }
+
+    fn server_names(&self) -> Vec<&str> {
+        self.servers.iter().map(|server| server.name.as_str()).collect()
+    }
+
     fn server_summary(&self, view: &ServerView) -> Result<ServerSummary, StoreError> {
         let record = self.store.document(&view.location)?;
-        let (all, reads) = self.store.count_functions(&view.location)?;
+        let functions = match self.visibility(view)? {
+            Some(visibility) => u32::try_from(visibility.rows().count()).unwrap_or(u32::MAX),
+            None => {
+                let (all, reads) = self.store.count_functions(&view.location)?;
+                if view.is_read_only { reads } else { all }
+            }
+        };
         let (title, described) = record
             .as_ref()
             .map_or(("", ""), |record| (record.title.as_str(), record.description.as_str()));
@@ -296,7 +403,7 @@ impl Catalog {
             name: view.name.clone(),
             title: title.to_owned(),
             description: crate::text::one_line(description, MAX_DESCRIPTION_CHARS),
-            functions: if view.is_read_only { reads } else { all },
+            functions,
             is_read_only: view.is_read_only,
             is_compiled: record.is_some(),
         })
@@ -311,8 +418,7 @@ impl Catalog {
     }
 
     fn unknown_function(&self, view: &ServerView, name: &str) -> Result<LookupError, StoreError> {
-        let rows = self.store.functions(&view.location)?;
-        let visible: Vec<&FunctionRow> = rows.iter().filter(|row| is_visible(view, row.effect)).collect();
+        let visible = self.visible_rows(view)?;
         let names = visible
             .iter()
             .flat_map(|row| [row.python.as_str(), row.typescript.as_str(), row.operation.as_str()]);
@@ -323,11 +429,6 @@ impl Catalog {
             closest,
         })
     }
-}
-
-/// The one place that decides what a server's settings hide.
-fn is_visible(view: &ServerView, effect: Effect) -> bool {
-    !view.is_read_only || effect == Effect::Read
 }
 
 fn hit(view: &ServerView, row: FunctionRow, score: f32) -> Hit {

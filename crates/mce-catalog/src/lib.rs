@@ -1,6 +1,7 @@
 //! OpenAPI documents become typed functions: names, search, Python and TypeScript text. Pure but for its store.
 
 pub mod catalog;
+pub mod changes;
 mod digest;
 pub mod function;
 pub mod lookup;
@@ -10,3 +11,5 @@ pub mod schema;
 pub mod search;
 pub mod store;
 pub mod text;
+pub mod view;
+pub mod visibility;

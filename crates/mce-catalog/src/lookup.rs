@@ -1,6 +1,6 @@
 //! How a function is named from outside, and what to say when there is none of that name.
 
-use crate::{function::Effect, store::StoreError};
+use crate::{function::Effect, store::StoreError, visibility::Hiding};
 
 /// How many names an error suggests.
 const MAX_SUGGESTIONS: usize = 3;
@@ -29,7 +29,7 @@ pub enum LookupError {
         closest: Vec<String>,
     },
     /// The server's settings hide the function: a matter of policy.
-    #[error("`{server}.{function}` is not allowed: server `{server}` is read-only, and this call is `{}`", effect.as_str())]
+    #[error("`{server}.{function}` is not allowed: {}", reason(*hiding, server, *effect))]
     Hidden {
         /// The server's name.
         server: String,
@@ -37,6 +37,18 @@ pub enum LookupError {
         function: String,
         /// What it would do.
         effect: Effect,
+        /// Which setting.
+        hiding: Hiding,
+    },
+    /// The server's settings do not fit the function, so that it cannot be called as they want.
+    #[error("`{server}.{function}` cannot be called because of the settings of server `{server}`: {message}")]
+    Misfit {
+        /// The server's name.
+        server: String,
+        /// The function's name in Python.
+        function: String,
+        /// What does not fit.
+        message: String,
     },
     /// The text names no function at all.
     #[error("`{reference}` does not name a function")]
@@ -47,6 +59,13 @@ pub enum LookupError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+fn reason(hiding: Hiding, server: &str, effect: Effect) -> String {
+    match hiding {
+        Hiding::ReadOnly => format!("server `{server}` is read-only, and this call is `{}`", effect.as_str()),
+        Hiding::Excluded => format!("the settings of server `{server}` leave it out"),
+    }
 }
 
 impl LookupError {
@@ -61,6 +80,7 @@ impl LookupError {
             Self::UnknownFunction { .. } => Some("`search_functions` finds functions by what they do".to_owned()),
             Self::Reference { .. } => Some("write `server.function` or `server:METHOD /path`".to_owned()),
             Self::Hidden { .. } => None,
+            Self::Misfit { .. } => Some("the person who runs mce has to change `mce.yaml`; `mce compile` says what".to_owned()),
             Self::Store(error) => error.hint().map(str::to_owned),
         }
     }

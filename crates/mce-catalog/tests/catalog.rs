@@ -65,8 +65,8 @@ fn view(name: &str, location: &str, is_read_only: bool) -> ServerView {
     ServerView {
         name: name.to_owned(),
         location: location.to_owned(),
-        description: None,
         is_read_only,
+        ..ServerView::default()
     }
 }
 

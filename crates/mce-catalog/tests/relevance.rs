@@ -63,8 +63,7 @@ fn catalog(servers: &str, specs: &Path) -> Catalog {
         views.push(ServerView {
             name: name.to_owned(),
             location: file.to_owned(),
-            description: None,
-            is_read_only: false,
+            ..ServerView::default()
         });
     }
     Catalog::new(Arc::new(store), views)

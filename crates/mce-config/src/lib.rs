@@ -26,6 +26,8 @@ mod settings;
 mod source;
 mod unknown;
 mod variables;
+mod view;
+mod view_fields;
 mod yaml;
 
 pub use error::ConfigError;
@@ -39,3 +41,4 @@ pub use settings::{
     ServeSettings, ServerSettings, SessionAuth, Settings, Unresolved,
 };
 pub use source::{Place, Source};
+pub use view::{ArgumentDefault, EffectSetting, FunctionSelector, FunctionSettings, MAX_DESCRIPTION_CHARS, ViewSettings};

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
+
 use crate::expand::Text;
 use crate::field::Field;
 use crate::location::{Base, http_url, resolve_location, resolve_path};
@@ -225,6 +227,43 @@ impl Reader<'_> {
         let shown = mask_arguments(texts.iter().map(|text| text.shown.as_str()));
         self.show(key, shown.join(", "), field.place.source.clone());
         Ok(texts.into_iter().map(|text| text.value).collect())
+    }
+
+    /// Any value, as JSON: numbers and booleans without quotes are such, everything else is a text.
+    pub(crate) fn json(&mut self, key: &str, field: &Field) -> Result<Value, ConfigError> {
+        let (value, shown) = self.json_and_shown(field)?;
+        self.show(key, shown.to_string(), field.place.source.clone());
+        Ok(value)
+    }
+
+    /// A value, and the same with the values of variables masked.
+    fn json_and_shown(&mut self, field: &Field) -> Result<(Value, Value), ConfigError> {
+        match &field.node.kind {
+            Kind::Null => Ok((Value::Null, Value::Null)),
+            Kind::Scalar(text) if field.node.is_plain => {
+                let value = serde_json::from_str(&text.to_ascii_lowercase()).unwrap_or_else(|_| Value::from(text.as_str()));
+                Ok((value.clone(), value))
+            }
+            Kind::Scalar(_) => {
+                let text = self.expand(field, "a text")?;
+                Ok((Value::from(text.value), Value::from(text.shown)))
+            }
+            Kind::List(_) => {
+                let items = field.clone().into_items("a list")?;
+                let items: Vec<(Value, Value)> = items.iter().map(|item| self.json_and_shown(item)).collect::<Result<_, _>>()?;
+                let (values, shown): (Vec<Value>, Vec<Value>) = items.into_iter().unzip();
+                Ok((Value::from(values), Value::from(shown)))
+            }
+            Kind::Map(_) => {
+                let (mut values, mut shown) = (Map::new(), Map::new());
+                for (name, field) in field.clone().into_entries("a mapping")? {
+                    let (value, masked) = self.json_and_shown(&field)?;
+                    values.insert(name.clone(), value);
+                    shown.insert(name, masked);
+                }
+                Ok((Value::from(values), Value::from(shown)))
+            }
+        }
     }
 
     /// A list of texts; also one text with commas, or a text that is a JSON list.

@@ -8,21 +8,29 @@ use crate::headers::{Headers, read_headers, read_json_headers};
 use crate::location::http_url;
 use crate::nearest::suggestion;
 use crate::reader::Reader;
-use crate::{Auth, ConfigError, Credential, Origin, Place, ServerSettings, Source, Unresolved};
+use crate::view_fields::read_view;
+use crate::yaml::Kind;
+use crate::{Auth, ConfigError, Credential, Location, Origin, Place, ServerSettings, Source, Unresolved};
 
 /// Every key of a server.
-pub(crate) const SERVER_KEYS: [&str; 16] = [
+pub(crate) const SERVER_KEYS: [&str; 22] = [
     "args",
     "auth",
     "auth_header",
     "base_url",
     "command",
     "credentials",
+    "description",
     "env",
+    "exclude",
     "extra_headers",
+    "functions",
     "headers",
+    "include",
     "is_read_only",
     "openapi",
+    "overlay",
+    "rename",
     "skills_url",
     "swagger_url",
     "top_level_functions",
@@ -67,6 +75,8 @@ pub(crate) fn read_server(reader: &mut Reader<'_>, mut entry: ServerEntry) -> Re
             .map(|field| fields.reader.location(&fields.at("skills_url"), &field))
             .transpose()?,
         top_level_functions: fields.texts("top_level_functions")?,
+        overlays: fields.overlays()?,
+        view: read_view(fields.reader, &fields.key, &mut fields.entry.fields)?,
         unresolved: fields.reader.missing.drain(..).map(unresolved).collect(),
         origin,
         name: fields.entry.name,
@@ -236,6 +246,21 @@ impl ServerFields<'_, '_> {
             self.reader.show_default(&key, &false);
             Ok(false)
         }
+    }
+
+    /// One location, or a list of them.
+    fn overlays(&mut self) -> Result<Vec<Location>, ConfigError> {
+        let key = self.at("overlay");
+        let Some(field) = self.take("overlay") else {
+            return Ok(Vec::new());
+        };
+        if !matches!(field.node.kind, Kind::List(_)) {
+            return Ok(vec![self.reader.location(&key, &field)?]);
+        }
+        let items = field.into_items("a file or URL, or a list of them")?.into_iter().enumerate();
+        items
+            .map(|(index, item)| self.reader.location(&format!("{key}.{index}"), &item))
+            .collect()
     }
 
     fn texts(&mut self, name: &str) -> Result<Vec<String>, ConfigError> {

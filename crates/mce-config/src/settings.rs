@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::Secret;
+use crate::{Secret, ViewSettings};
 
 /// Everything that is configured.
 #[derive(Debug, Clone)]
@@ -64,6 +64,10 @@ pub struct ServerSettings {
     pub title: String,
     /// Where its functions come from.
     pub origin: Origin,
+    /// OpenAPI Overlays that its document is changed by before it is compiled, in this order.
+    pub overlays: Vec<Location>,
+    /// How its functions are shown and called.
+    pub view: ViewSettings,
     /// Wins over the document's own servers. Absolute http(s) URL without final slash.
     pub base_url: Option<String>,
     /// Credential of every request.

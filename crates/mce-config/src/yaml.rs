@@ -19,6 +19,8 @@ pub(crate) struct Node {
     /// From 1; 0 if it is from no file.
     pub(crate) line: u64,
     pub(crate) kind: Kind,
+    /// A number or a boolean, written without quotes.
+    pub(crate) is_plain: bool,
 }
 
 impl Node {
@@ -27,6 +29,7 @@ impl Node {
         Self {
             line: 0,
             kind: Kind::Scalar(text.to_owned()),
+            is_plain: false,
         }
     }
 }
@@ -64,7 +67,11 @@ pub(crate) fn parse(text: &str) -> Result<Node, YamlError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_comment = |line: &str| line.trim_start().is_empty() || line.trim_start().starts_with('#');
     if text.lines().all(is_comment) {
-        return Ok(Node { line: 1, kind: Kind::Null });
+        return Ok(Node {
+            line: 1,
+            kind: Kind::Null,
+            is_plain: false,
+        });
     }
     let raw: Spanned<Raw> = serde_saphyr::from_str_with_options(text, options()).map_err(|error| explain(&error))?;
     settle(raw, text)
@@ -109,6 +116,7 @@ enum Raw {
 
 fn settle(raw: Spanned<Raw>, text: &str) -> Result<Node, YamlError> {
     let line = raw.referenced.line();
+    let is_plain = matches!(raw.value, Raw::Plain(_));
     let kind = match raw.value {
         Raw::Null => Kind::Null,
         Raw::Text(scalar) => Kind::Scalar(scalar),
@@ -121,7 +129,7 @@ fn settle(raw: Spanned<Raw>, text: &str) -> Result<Node, YamlError> {
                 .collect::<Result<_, _>>()?,
         ),
     };
-    Ok(Node { line, kind })
+    Ok(Node { line, kind, is_plain })
 }
 
 fn settle_entry((key, value): (Spanned<Raw>, Spanned<Raw>), text: &str) -> Result<Entry, YamlError> {

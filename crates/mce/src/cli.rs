@@ -66,6 +66,12 @@ pub(crate) struct CompileArgs {
     /// Only this server
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
+    /// Write the documents' hashes to `mce.lock`, beside `mce.yaml`; one that exists is always kept up to date
+    #[arg(long)]
+    pub(crate) lock: bool,
+    /// Refuse documents that are not as they are in `mce.lock`
+    #[arg(long, conflicts_with = "lock")]
+    pub(crate) locked: bool,
     /// Print one JSON value
     #[arg(long)]
     pub(crate) json: bool,

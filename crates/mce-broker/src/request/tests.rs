@@ -46,6 +46,7 @@ fn build(path: &str, parameter: &Parameter, value: Value) -> Result<RequestParts
         index: 0,
         name: "p".to_owned(),
         value,
+        is_filled: false,
     }];
     build_request(&target, &Arguments { parameters, body: None }, None)
 }
@@ -137,7 +138,7 @@ proptest! {
         let variant = BodyVariant { media_type: "a/b".to_owned(), format, schema: json!({}), encoding: BTreeMap::new() };
         let body = Body { is_required: true, description: String::new(), variants: vec![variant] };
         let chosen = ChosenBody { variant: &body.variants[0], binary_fields: std::collections::BTreeSet::new() };
-        let arguments = Arguments { parameters: Vec::new(), body: Some(BodyArgument { value: members, text: &text }) };
+        let arguments = Arguments { parameters: Vec::new(), body: Some(BodyArgument { value: members, text: &text, is_filled: false }) };
         let target = HttpTarget { method: "POST".to_owned(), path: "/".to_owned(), base_url: None, accepts: Vec::new(), security: Vec::new() };
         let made = build_request(&target, &arguments, Some(&chosen)).unwrap().body.unwrap();
         let text = String::from_utf8(made.bytes).unwrap();

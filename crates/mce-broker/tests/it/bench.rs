@@ -12,7 +12,7 @@ use mce_broker::{
 use mce_catalog::function::{
     Body, BodyFormat, BodyVariant, Effect, Function, HttpTarget, Location, Parameter, ParameterEncoding, Style, Target,
 };
-use mce_config::{Auth, LoadOptions, Location as Place, Origin, ServerSettings, Settings, load};
+use mce_config::{Auth, LoadOptions, Location as Place, Origin, ServerSettings, Settings, ViewSettings, load};
 use mce_test::FakeApi;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -41,6 +41,7 @@ impl Bench {
             function,
             types: BTreeMap::new(),
             security_schemes: BTreeMap::new(),
+            filled: Vec::new(),
         });
         Self {
             api,
@@ -217,6 +218,8 @@ fn server() -> ServerSettings {
         name: "svc".to_owned(),
         title: "svc".to_owned(),
         origin: Origin::OpenApi(Place::File("/svc.json".into())),
+        overlays: Vec::new(),
+        view: ViewSettings::default(),
         base_url: None,
         auth: Auth::None,
         credentials: BTreeMap::new(),

@@ -147,6 +147,7 @@ fn compile(folder: &Path, case: &Case, host: &str) -> Result<Vec<FoundFunction>,
             function,
             types: types.clone(),
             security_schemes: security_schemes.clone(),
+            filled: Vec::new(),
         }
     };
     Ok(document.functions.into_iter().map(found).collect())

@@ -44,8 +44,8 @@ fn source(store: &Arc<Store>, is_read_only: bool) -> CatalogSource {
     let view = ServerView {
         name: "svc".to_owned(),
         location: "/svc.json".to_owned(),
-        description: None,
         is_read_only,
+        ..ServerView::default()
     };
     CatalogSource::new(Arc::new(Catalog::new(Arc::clone(store), vec![view])))
 }

@@ -106,6 +106,11 @@ pub fn functions(operations: &[OperationKey<'_>]) -> Vec<Identifier> {
     names.into_iter().flatten().collect()
 }
 
+/// The name that a person chose for a function, in both languages; a reserved word gets a `_` at its end.
+pub fn function_named(name: &str) -> Identifier {
+    function_identifier(&or_words(words(name), "function"))
+}
+
 /// Names for the parameters of one function, in the order of `parameters`; no two alike in either language.
 ///
 /// Of those that meet, the one in the first place keeps the name, and in one place the one that is spelt like the

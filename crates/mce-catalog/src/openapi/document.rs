@@ -9,7 +9,7 @@ use super::files::{File, Files, Shelf};
 use super::parse::parse;
 use super::reference::{Node, References};
 use super::type_name::{TypeTable, rename};
-use super::{CompileError, Document, Load, Origin, Problem, Skipped, prose, type_cycle};
+use super::{CompileError, Document, Load, Origin, Overlay, Problem, Skipped, prose, type_cycle};
 use crate::function::{Function, SecurityScheme, Target, Types};
 
 /// Problems that are kept.
@@ -125,8 +125,11 @@ impl<'a> Reader<'a> {
 }
 
 /// Reads a document; see [`super::read`].
-pub(super) fn read(bytes: &[u8], origin: &Origin, load: &dyn Load) -> Result<Document, CompileError> {
-    let (value, repeated_keys) = parse(bytes)?;
+pub(super) fn read(bytes: &[u8], origin: &Origin, load: &dyn Load, overlays: &[Overlay]) -> Result<Document, CompileError> {
+    let (mut value, mut problems) = parse(bytes)?;
+    for overlay in overlays {
+        problems.extend(overlay.apply(&mut value));
+    }
     let shelf = Shelf::default();
     let (files, main) = Files::new(&shelf, value, origin, load);
     let top = Node::top(main);
@@ -146,7 +149,7 @@ pub(super) fn read(bytes: &[u8], origin: &Origin, load: &dyn Load) -> Result<Doc
         dropped_problems: 0,
         nodes_left: MIN_NODES.saturating_add(bytes.len()),
     };
-    for problem in repeated_keys {
+    for problem in problems {
         reader.problem_at(problem.pointer, problem.message);
     }
     reader.security_schemes = reader.read_security_schemes(&top);

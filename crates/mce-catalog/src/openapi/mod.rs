@@ -8,6 +8,7 @@ mod document;
 mod files;
 mod media_type;
 mod operation;
+mod overlay;
 mod parameter;
 mod parse;
 mod prose;
@@ -28,6 +29,7 @@ use serde::Serialize;
 use thiserror::Error;
 use url::Url;
 
+pub use self::overlay::{Overlay, OverlayError};
 use crate::function::{Function, SecurityScheme, Target, Types};
 
 /// Where a document was read from, for relative references and relative server URLs.
@@ -199,7 +201,16 @@ pub struct FurtherFile {
 ///
 /// [`CompileError`] if nothing can be made of it as a whole. What concerns a part is in the [`Document`].
 pub fn read(bytes: &[u8], origin: &Origin, load: &dyn Load) -> Result<Document, CompileError> {
-    document::read(bytes, origin, load)
+    document::read(bytes, origin, load, &[])
+}
+
+/// Reads a document as these overlays change it, one after the other. What an overlay cannot do is among the problems.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_with_overlays(bytes: &[u8], origin: &Origin, load: &dyn Load, overlays: &[Overlay]) -> Result<Document, CompileError> {
+    document::read(bytes, origin, load, overlays)
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@ mod query;
 mod synonyms;
 pub(crate) mod words;
 
-use std::{cmp::Ordering, sync::Arc};
+use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
 
 use self::query::Concept;
 use crate::{
     function::Effect,
     lookup::distance,
-    store::{Column, IndexedFunction, Store, StoreError},
+    store::{Column, IndexedFunction, Posting, Store, StoreError},
 };
 
 /// A function that fits a query.
@@ -63,6 +63,21 @@ pub(crate) struct Place {
     pub(crate) document: i64,
     /// The words of its name.
     pub(crate) name: Vec<String>,
+    /// Where words occur that only this server has, because of its settings.
+    pub(crate) words: BTreeMap<String, Vec<Posting>>,
+}
+
+impl Place {
+    /// Where a word occurs, by function.
+    fn all(places: &[Self], store: &Store, word: &str) -> Result<Vec<Posting>, StoreError> {
+        let mut postings = store.postings(word)?;
+        let stored = postings.len();
+        postings.extend(places.iter().filter_map(|place| place.words.get(word)).flatten().copied());
+        if postings.len() > stored {
+            postings.sort_by_key(|posting| posting.function);
+        }
+        Ok(postings)
+    }
 }
 
 /// How much a word in a column says about a function.
@@ -156,7 +171,7 @@ fn add_concept(
     let mut add = |term: &str, weight: f32| -> Result<bool, StoreError> {
         // Postings come by function, so that equal ones are neighbours.
         let mut here: Vec<(usize, f32)> = Vec::new();
-        for posting in store.postings(term)? {
+        for posting in Place::all(places, store, term)? {
             let Ok(at) = functions.binary_search_by_key(&posting.function, |function| function.key) else {
                 continue;
             };

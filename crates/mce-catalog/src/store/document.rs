@@ -186,6 +186,26 @@ impl Store {
         self.remove_documents_except(&[]).map(drop)
     }
 
+    /// All functions, in the document's order, and types of a document; empty for an unknown one.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the file cannot be read.
+    pub fn contents(&self, location: &str) -> Result<(Vec<Function>, Types), StoreError> {
+        self.read("a document", |connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT function FROM catalog_function WHERE document = (SELECT id FROM catalog_document WHERE location = ?1) ORDER BY id",
+            )?;
+            let functions = statement.query_map([location], |row| json(row.get_ref(0)?.as_str()?))?;
+            let functions = functions.collect::<rusqlite::Result<_>>()?;
+            let mut statement = connection.prepare_cached(
+                "SELECT name, schema FROM catalog_type WHERE document = (SELECT id FROM catalog_document WHERE location = ?1)",
+            )?;
+            let types = statement.query_map([location], |row| Ok((row.get(0)?, json(row.get_ref(1)?.as_str()?)?)))?;
+            Ok((functions, types.collect::<rusqlite::Result<_>>()?))
+        })
+    }
+
     /// The named types of a document among `names`; unknown ones are left out.
     ///
     /// # Errors

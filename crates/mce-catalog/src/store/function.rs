@@ -40,6 +40,15 @@ pub(crate) struct IndexedFunction {
     pub(crate) name_words: u32,
 }
 
+/// What the rules of a server look at.
+#[derive(Debug, Clone)]
+pub(crate) struct RuledRow {
+    pub(crate) key: FunctionKey,
+    pub(crate) row: FunctionRow,
+    pub(crate) operation_id: Option<String>,
+    pub(crate) tags: Vec<String>,
+}
+
 impl Store {
     /// The functions of a document, in its order; empty for an unknown one.
     ///
@@ -97,6 +106,33 @@ impl Store {
                 }
             }
             Ok(None)
+        })
+    }
+
+    /// The functions of a document, in its order, as rules look at them.
+    pub(crate) fn ruled_rows(&self, location: &str) -> Result<Vec<RuledRow>, StoreError> {
+        self.read("functions", |connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT python, typescript, operation, effect, summary, is_deprecated, id, operation_id, json_extract(function, '$.tags')
+                 FROM catalog_function WHERE document = (SELECT id FROM catalog_document WHERE location = ?1) ORDER BY id",
+            )?;
+            let rows = statement.query_map([location], |row| {
+                Ok(RuledRow {
+                    row: function_row(row)?,
+                    key: row.get(6)?,
+                    operation_id: row.get(7)?,
+                    tags: json(row.get_ref(8)?.as_str()?)?,
+                })
+            })?;
+            rows.collect()
+        })
+    }
+
+    /// A whole function.
+    pub(crate) fn whole_function(&self, key: FunctionKey) -> Result<Option<Function>, StoreError> {
+        self.read("a function", |connection| {
+            let mut statement = connection.prepare_cached("SELECT function FROM catalog_function WHERE id = ?1")?;
+            statement.query_row([key], |row| json(row.get_ref(0)?.as_str()?)).optional()
         })
     }
 

@@ -23,8 +23,8 @@ pub use self::{
     function::FunctionRow,
 };
 pub(crate) use self::{
-    function::{FunctionKey, IndexedFunction},
-    index::Column,
+    function::{FunctionKey, IndexedFunction, RuledRow},
+    index::{Column, Posting},
 };
 
 /// Counts up with each change of the tables or of what is written into them.

@@ -370,7 +370,7 @@ fn text_language(language: Language) -> text::Language {
 
 fn refusal(error: &LookupError) -> String {
     match error {
-        LookupError::Hidden { .. } => error.to_string(),
+        LookupError::Hidden { .. } | LookupError::Misfit { .. } => error.to_string(),
         LookupError::UnknownServer { .. } | LookupError::UnknownFunction { .. } | LookupError::Reference { .. } | LookupError::Store(_) => {
             error.hint().unwrap_or_default()
         }
@@ -382,7 +382,7 @@ fn error_type(error: &LookupError) -> &'static str {
     match error {
         LookupError::UnknownServer { .. } => "server_not_found",
         LookupError::UnknownFunction { .. } | LookupError::Reference { .. } => "function_not_found",
-        LookupError::Hidden { .. } => "policy",
+        LookupError::Hidden { .. } | LookupError::Misfit { .. } => "policy",
         LookupError::Store(_) => "internal",
     }
 }
@@ -391,7 +391,7 @@ fn error_type(error: &LookupError) -> &'static str {
 fn lookup_failure(error: LookupError) -> Failure {
     let kind = match error {
         LookupError::UnknownServer { .. } | LookupError::UnknownFunction { .. } | LookupError::Reference { .. } => "argument",
-        LookupError::Hidden { .. } => "policy",
+        LookupError::Hidden { .. } | LookupError::Misfit { .. } => "policy",
         LookupError::Store(_) => "internal",
     };
     Failure::new(kind, error.to_string()).with_hint(error.hint().unwrap_or_default())

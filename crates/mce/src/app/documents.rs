@@ -50,10 +50,12 @@ impl<'a> Documents<'a> {
             return false;
         }
         for source in further {
-            let origin = match (&self.origin, Url::parse(&source.location)) {
-                (Origin::File(_), _) => Origin::File(PathBuf::from(&source.location)),
-                (Origin::Url(_), Ok(url)) => Origin::Url(url),
-                (Origin::Url(_), Err(_)) => return false,
+            // An overlay of a URL may be a file, and the other way round.
+            let is_url = ["http://", "https://"].iter().any(|scheme| source.location.starts_with(scheme));
+            let origin = match (is_url, Url::parse(&source.location)) {
+                (false, _) => Origin::File(PathBuf::from(&source.location)),
+                (true, Ok(url)) => Origin::Url(url),
+                (true, Err(_)) => return false,
             };
             match self.read(&origin).await {
                 Ok(bytes) if sha256(&bytes) == source.sha256 => {}

@@ -4,13 +4,17 @@ mod answer;
 mod compile;
 mod discovery;
 mod documents;
+mod fit;
+mod lock;
+mod report;
 mod run_calls;
 mod skills;
 mod state;
+mod views;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -25,8 +29,10 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{OnceCell, watch};
 
 pub(crate) use self::answer::RunAnswer;
-pub(crate) use self::compile::{Compiler, Counts, Outcome, ServerReport};
+pub(crate) use self::compile::{CompileOptions, Compiler};
 pub(crate) use self::discovery::Discovery;
+pub(crate) use self::lock::LockUse;
+pub(crate) use self::report::{Counts, Outcome, ServerReport};
 use self::run_calls::RunCalls;
 use self::skills::Skills;
 use crate::failure::Failure;
@@ -65,7 +71,7 @@ impl App {
     /// A failure if the state directory cannot be used.
     pub(crate) fn open(setup: &Setup, settings: Arc<Settings>) -> Result<Self, Failure> {
         let state = state::open(&settings.data_dir)?;
-        let catalog = Arc::new(Catalog::new(Arc::clone(&state.store), compile::views(&settings)));
+        let catalog = Arc::new(Catalog::new(Arc::clone(&state.store), views::views(&settings)));
         let recipe_file = settings.recipes.file.clone().unwrap_or(state.file);
         let recipes = Recipes::open(&recipe_file, settings.recipes.clone());
         let recipes = recipes.map_err(|error| Failure::internal(format!("`{}`: {}", recipe_file.display(), chain(&error))))?;
@@ -111,7 +117,12 @@ impl App {
 
     /// Compiles all servers whose documents have changed.
     pub(crate) async fn compile_all(&self) -> Vec<ServerReport> {
-        self.compiler.compile(None, false, &|_| {}).await
+        let options = CompileOptions {
+            only: None,
+            is_dry_run: false,
+            lock: LockUse::Ignore,
+        };
+        self.compiler.compile(options, &|_| {}).await.unwrap_or_default()
     }
 
     /// Warms the sandbox and compiles what has changed, while requests are already answered.
@@ -296,6 +307,16 @@ fn program_error(kind: ErrorKind, message: String) -> ProgramError {
         function: None,
         traceback: None,
     }
+}
+
+/// Readers see the old file or the new one, never half of one.
+fn write_whole(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if let Some(directory) = file.parent() {
+        fs_err::create_dir_all(directory)?;
+    }
+    let part = file.with_extension("part");
+    fs_err::write(&part, bytes)?;
+    fs_err::rename(part, file)
 }
 
 /// An id for the audit log, unique among the runs of all processes that share it.

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use mce_config::Settings;
 use serde_json::{Value, json};
 
-use crate::app::{App, Counts, Outcome, ServerReport};
+use crate::app::{App, CompileOptions, Counts, LockUse, Outcome, ServerReport};
 use crate::cli::CompileArgs;
 use crate::failure::Failure;
 use crate::setup::Setup;
@@ -62,15 +62,22 @@ async fn compile_all(setup: &Setup, args: &CompileArgs) -> Result<(App, Vec<Serv
     }
     let bar = progress(setup.terminal, settings.servers.len());
     let app = App::open(setup, settings)?;
-    let reports = app
-        .compiler()
-        .compile(args.server.as_deref(), args.dry_run, &|report| {
-            bar.set_message(report.name.clone());
-            bar.inc(1);
-        })
-        .await;
+    let options = CompileOptions {
+        only: args.server.as_deref(),
+        is_dry_run: args.dry_run,
+        lock: match (args.lock, args.locked) {
+            (_, true) => LockUse::Enforce,
+            (true, false) => LockUse::Write,
+            (false, false) => LockUse::Update,
+        },
+    };
+    let is_done = |report: &ServerReport| {
+        bar.set_message(report.name.clone());
+        bar.inc(1);
+    };
+    let reports = app.compiler().compile(options, &is_done).await;
     bar.finish_and_clear();
-    Ok((app, reports))
+    Ok((app, reports?))
 }
 
 /// A bar for a person who watches; nothing otherwise.
@@ -116,6 +123,7 @@ fn print_counts(terminal: Terminal, report: &ServerReport, counts: &Counts, prin
         counts.operations,
         counts.compiled
     ));
+    print_changes(counts, &print);
     for skipped in counts.skipped.iter().take(LISTED) {
         print(format!(
             "    skipped {}: {} ({})",
@@ -128,6 +136,24 @@ fn print_counts(terminal: Terminal, report: &ServerReport, counts: &Counts, prin
     let more = counts.skipped.len().saturating_sub(LISTED) + counts.problems.len().saturating_sub(LISTED);
     if more > 0 {
         print(format!("    and {more} more; `mce compile --json` lists all"));
+    }
+}
+
+fn print_changes(counts: &Counts, print: &impl Fn(String)) {
+    let Some(changes) = &counts.changes else { return };
+    let lists = [
+        ("added", &changes.listed.added),
+        ("removed", &changes.listed.removed),
+        ("changed", &changes.listed.changed),
+    ];
+    for (what, operations) in lists {
+        for operation in operations.iter().take(LISTED) {
+            print(format!("    {what} {operation}"));
+        }
+    }
+    let cut: usize = lists.iter().map(|(_, operations)| operations.len().saturating_sub(LISTED)).sum();
+    if cut + changes.more > 0 {
+        print(format!("    and {} more changes", cut + changes.more));
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) async fn run(setup: &Setup, args: &ServeArgs) -> Result<ExitCode, Fai
     let compile = CompileArgs {
         dry_run: false,
         server: None,
+        lock: false,
+        locked: false,
         json: false,
         llm_enhance: false,
     };

@@ -1,0 +1,387 @@
+//! The one place that decides what a server's settings make of its document's functions: what is hidden, what things are
+//! called, what is filled in.
+
+mod kept;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use unicode_normalization::UnicodeNormalization as _;
+
+pub(crate) use self::kept::Visibilities;
+use crate::{
+    function::{Effect, Function, Parameter},
+    names,
+    search::words::{indexed_words, name_words},
+    store::{Column, FunctionKey, FunctionRow, Posting, RuledRow},
+    text::one_line,
+    view::{ArgumentPlace, FilledArgument, FunctionRule, ServerView, same_operation},
+};
+
+/// Longest summary of a function whose settings add a description, in characters.
+const MAX_SUMMARY_CHARS: usize = 300;
+
+/// Why a function may not be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hiding {
+    /// Its server is read-only, and it does more.
+    ReadOnly,
+    /// Its server's settings leave it out.
+    Excluded,
+}
+
+/// Something in a server's settings that does not fit its document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    /// The setting, such as `rename.getItem`.
+    pub setting: String,
+    /// What is wrong.
+    pub message: String,
+    /// Functions cannot be called because of it.
+    pub is_error: bool,
+}
+
+/// Whether a function may be used by its effect alone.
+pub(crate) fn hiding(view: &ServerView, effect: Effect) -> Option<Hiding> {
+    (view.is_read_only && effect != Effect::Read).then_some(Hiding::ReadOnly)
+}
+
+/// The functions of a document as a server with rules shows them.
+#[derive(Debug, Default)]
+pub(crate) struct Visibility {
+    /// In the document's order, hidden ones too.
+    functions: Vec<Ruled>,
+    by_key: BTreeMap<FunctionKey, usize>,
+    by_name: BTreeMap<String, usize>,
+    /// Words that the rules add to what search finds.
+    words: BTreeMap<String, Vec<Posting>>,
+    misfits: Vec<Misfit>,
+}
+
+/// A function and what the rules say about it.
+#[derive(Debug)]
+pub(crate) struct Ruled {
+    pub(crate) key: FunctionKey,
+    /// Names, effect and summary as they are shown.
+    pub(crate) row: FunctionRow,
+    operation_id: Option<String>,
+    pub(crate) hiding: Option<Hiding>,
+    /// Why it cannot be called as configured.
+    pub(crate) fault: Option<String>,
+    rule: FunctionRule,
+}
+
+impl Ruled {
+    fn is_visible(&self) -> bool {
+        self.hiding.is_none() && self.fault.is_none()
+    }
+
+    fn names(&self) -> Vec<&str> {
+        let names = [self.row.python.as_str(), self.row.typescript.as_str()];
+        names.into_iter().chain(self.operation_id.as_deref()).collect()
+    }
+
+    fn is_meant_by(&self, name: &str) -> bool {
+        same_operation(name, &self.row.operation) || self.names().contains(&name)
+    }
+}
+
+impl Visibility {
+    /// What the rules of `view` make of these functions. `read` gives a whole function; it is asked for the few that have
+    /// default arguments.
+    pub(crate) fn new<E>(
+        view: &ServerView,
+        rows: Vec<RuledRow>,
+        read: impl Fn(FunctionKey) -> Result<Option<Function>, E>,
+    ) -> Result<Self, E> {
+        let mut tags = Vec::with_capacity(rows.len());
+        let mut this = Self::default();
+        for ruled in rows {
+            tags.push(ruled.tags);
+            this.functions.push(Ruled {
+                key: ruled.key,
+                row: ruled.row,
+                operation_id: ruled.operation_id,
+                hiding: None,
+                fault: None,
+                rule: FunctionRule::default(),
+            });
+        }
+        this.rename(view);
+        this.set_rules(view);
+        this.hide(view, &tags);
+        this.refuse_collisions();
+        this.check_defaults(read)?;
+        this.index();
+        Ok(this)
+    }
+
+    /// The function of this name, operation or `operationId`; a visible one before others.
+    pub(crate) fn find(&self, name: &str) -> Option<&Ruled> {
+        let name: String = name.nfkc().collect();
+        self.functions.get(*self.by_name.get(&name)?)
+    }
+
+    /// A function of the store, if it is visible.
+    pub(crate) fn visible(&self, key: FunctionKey) -> Option<&Ruled> {
+        self.functions.get(*self.by_key.get(&key)?).filter(|ruled| ruled.is_visible())
+    }
+
+    /// All that is visible, in the document's order.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &FunctionRow> {
+        self.functions.iter().filter(|ruled| ruled.is_visible()).map(|ruled| &ruled.row)
+    }
+
+    /// Where words occur that the rules add.
+    pub(crate) fn words(&self) -> &BTreeMap<String, Vec<Posting>> {
+        &self.words
+    }
+
+    /// Settings that do not fit the document.
+    pub(crate) fn misfits(&self) -> &[Misfit] {
+        &self.misfits
+    }
+
+    fn note(&mut self, setting: String, message: &str) {
+        self.misfits.push(Misfit {
+            setting,
+            message: message.to_owned(),
+            is_error: false,
+        });
+    }
+
+    /// The functions that a key of the settings means.
+    fn meant_by(&self, name: &str) -> Vec<usize> {
+        let all = self.functions.iter().enumerate();
+        all.filter(|(_, ruled)| ruled.is_meant_by(name)).map(|(index, _)| index).collect()
+    }
+
+    fn rename(&mut self, view: &ServerView) {
+        let mut new_names = Vec::new();
+        for (operation, name) in &view.rules.rename {
+            let meant = self.meant_by(operation);
+            if meant.is_empty() {
+                self.note(format!("rename.{operation}"), "no function has this name");
+            }
+            new_names.extend(meant.into_iter().map(|index| (index, names::function_named(name))));
+        }
+        // Only now, so that two functions can exchange their names.
+        for (index, name) in new_names {
+            if let Some(ruled) = self.functions.get_mut(index) {
+                for word in name_words(&name.typescript) {
+                    add_word(&mut self.words, word, ruled.key, Column::Name);
+                }
+                ruled.row.python = name.python;
+                ruled.row.typescript = name.typescript;
+            }
+        }
+    }
+
+    fn set_rules(&mut self, view: &ServerView) {
+        for (operation, rule) in &view.rules.functions {
+            let meant = self.meant_by(operation);
+            if meant.is_empty() {
+                self.note(format!("functions.{operation}"), "no function has this name");
+            }
+            for index in meant {
+                let Some(ruled) = self.functions.get_mut(index) else { continue };
+                ruled.row.effect = rule.effect.unwrap_or(ruled.row.effect);
+                if !rule.description.is_empty() {
+                    ruled.row.summary = joined(&ruled.row.summary, &rule.description);
+                }
+                for word in indexed_words(&rule.description) {
+                    add_word(&mut self.words, word, ruled.key, Column::Summary);
+                }
+                ruled.rule = rule.clone();
+            }
+        }
+    }
+
+    fn hide(&mut self, view: &ServerView, tags: &[Vec<String>]) {
+        let lists = [("include", &view.rules.include), ("exclude", &view.rules.exclude)];
+        let mut is_selected = [vec![view.rules.include.is_empty(); tags.len()], vec![false; tags.len()]];
+        for ((list, selectors), is_selected) in lists.into_iter().zip(&mut is_selected) {
+            for (index, selector) in selectors.iter().enumerate() {
+                let mut has_effect = false;
+                for ((ruled, tags), is_selected) in self.functions.iter().zip(tags).zip(is_selected.iter_mut()) {
+                    let selects = selector.selects(&ruled.row.operation, tags, &ruled.names());
+                    *is_selected |= selects;
+                    has_effect |= selects;
+                }
+                if !has_effect {
+                    self.note(format!("{list}.{index}"), "it selects no function");
+                }
+            }
+        }
+        let [included, excluded] = is_selected;
+        for ((ruled, is_included), is_excluded) in self.functions.iter_mut().zip(included).zip(excluded) {
+            ruled.hiding = if is_included && !is_excluded {
+                hiding(view, ruled.row.effect)
+            } else {
+                Some(Hiding::Excluded)
+            };
+        }
+    }
+
+    /// Two visible functions of one name cannot be told apart by a program: neither can be called.
+    fn refuse_collisions(&mut self) {
+        let mut by_name: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+        for (index, ruled) in self.functions.iter().enumerate().filter(|(_, ruled)| ruled.hiding.is_none()) {
+            for name in [&ruled.row.python, &ruled.row.typescript] {
+                by_name.entry(name.nfkc().collect()).or_default().insert(index);
+            }
+        }
+        for (name, indices) in by_name.into_iter().filter(|(_, indices)| indices.len() > 1) {
+            let operations: Vec<String> = indices
+                .iter()
+                .filter_map(|index| Some(format!("`{}`", self.functions.get(*index)?.row.operation)))
+                .collect();
+            let message = format!("{} would both be called `{name}`", operations.join(" and "));
+            if indices
+                .iter()
+                .all(|index| self.functions.get(*index).is_some_and(|ruled| ruled.fault.is_none()))
+            {
+                self.misfits.push(Misfit {
+                    setting: "rename".to_owned(),
+                    message: message.clone(),
+                    is_error: true,
+                });
+            }
+            for index in indices {
+                if let Some(ruled) = self.functions.get_mut(index) {
+                    ruled.fault.get_or_insert_with(|| message.clone());
+                }
+            }
+        }
+    }
+
+    /// A default for an argument that is not there may be there to keep a call from doing harm: without it, no call.
+    fn check_defaults<E>(&mut self, read: impl Fn(FunctionKey) -> Result<Option<Function>, E>) -> Result<(), E> {
+        for ruled in self.functions.iter_mut().filter(|ruled| !ruled.rule.defaults.is_empty()) {
+            let Some(function) = read(ruled.key)? else { continue };
+            for argument in ruled.rule.defaults.keys() {
+                if place_of(&function, argument).is_none() {
+                    let message = format!("`{}` has no argument `{argument}`", ruled.row.operation);
+                    self.misfits.push(Misfit {
+                        setting: format!("functions.{}.defaults.{argument}", ruled.row.operation),
+                        message: message.clone(),
+                        is_error: true,
+                    });
+                    ruled.fault.get_or_insert(message);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn index(&mut self) {
+        let columns: [fn(&Ruled) -> Option<&str>; 4] = [
+            |ruled| Some(&ruled.row.python),
+            |ruled| Some(&ruled.row.typescript),
+            |ruled| Some(&ruled.row.operation),
+            |ruled| ruled.operation_id.as_deref(),
+        ];
+        for is_visible in [true, false] {
+            for name_in in columns {
+                let functions = self.functions.iter().enumerate();
+                for (index, ruled) in functions.filter(|(_, ruled)| ruled.is_visible() == is_visible) {
+                    if let Some(name) = name_in(ruled) {
+                        self.by_name.entry(name.nfkc().collect()).or_insert(index);
+                    }
+                }
+            }
+        }
+        self.by_key = self.functions.iter().enumerate().map(|(index, ruled)| (ruled.key, index)).collect();
+    }
+}
+
+impl Ruled {
+    /// A function with the names, the effect and the description that the rules give it, and with all its arguments.
+    pub(crate) fn named(&self, mut function: Function) -> Function {
+        function.python.clone_from(&self.row.python);
+        function.typescript.clone_from(&self.row.typescript);
+        function.effect = self.row.effect;
+        if !self.rule.description.is_empty() {
+            function.description = format!("{}\n\n{}", self.rule.description.trim(), function.description)
+                .trim_end()
+                .to_owned();
+        }
+        function
+    }
+
+    /// The function as it is shown: without hidden arguments; those that are filled in may be left out.
+    pub(crate) fn shown(&self, function: Function) -> Function {
+        let mut function = self.named(function);
+        let mut hidden = BTreeSet::new();
+        for filled in self.filled(&function) {
+            let is_shown = !filled.is_hidden;
+            match filled.place {
+                ArgumentPlace::Parameter(index) if is_shown => {
+                    if let Some(parameter) = function.parameters.get_mut(index) {
+                        set_default(parameter, &filled.json);
+                    }
+                }
+                ArgumentPlace::Parameter(index) => {
+                    hidden.insert(index);
+                }
+                ArgumentPlace::Body if is_shown => {
+                    if let Some(body) = &mut function.body {
+                        body.is_required = false;
+                    }
+                }
+                ArgumentPlace::Body => function.body = None,
+            }
+        }
+        let mut index = 0..;
+        function
+            .parameters
+            .retain(|_| index.next().is_none_or(|index: usize| !hidden.contains(&index)));
+        // Required ones stay first.
+        function.parameters.sort_by_key(|parameter| !parameter.is_required);
+        function
+    }
+
+    /// What is filled in where a call does not give it.
+    pub(crate) fn filled(&self, function: &Function) -> Vec<FilledArgument> {
+        let defaults = self.rule.defaults.iter();
+        let filled = defaults.filter_map(|(argument, default)| {
+            Some(FilledArgument {
+                place: place_of(function, argument)?,
+                json: default.value.to_string(),
+                is_hidden: default.is_hidden,
+            })
+        });
+        filled.collect()
+    }
+}
+
+/// Where the argument of this original name belongs.
+fn place_of(function: &Function, argument: &str) -> Option<ArgumentPlace> {
+    let by_key = function.parameters.iter().position(|parameter| parameter.key == argument);
+    let body = (argument == "body" && function.body.is_some()).then_some(ArgumentPlace::Body);
+    by_key.map(ArgumentPlace::Parameter).or(body)
+}
+
+fn set_default(parameter: &mut Parameter, json: &str) {
+    let default: Value = serde_json::from_str(json).unwrap_or_default();
+    parameter.is_required = false;
+    match &mut parameter.schema {
+        Value::Object(schema) => {
+            schema.insert("default".to_owned(), default);
+        }
+        other => *other = json!({"default": default}),
+    }
+}
+
+fn add_word(words: &mut BTreeMap<String, Vec<Posting>>, word: String, function: FunctionKey, column: Column) {
+    words.entry(word).or_default().push(Posting { function, column });
+}
+
+/// A summary, and what the settings say, in one line.
+fn joined(summary: &str, description: &str) -> String {
+    let text = match summary.trim_end_matches(['.', ' ']) {
+        "" => description.to_owned(),
+        summary => format!("{summary}. {description}"),
+    };
+    one_line(&text, MAX_SUMMARY_CHARS)
+}

@@ -1,0 +1,55 @@
+//! A server's settings against its document: what names something that is not there.
+
+use std::sync::Arc;
+
+use mce_catalog::catalog::Catalog;
+use mce_catalog::lookup::LookupError;
+use mce_catalog::openapi::Problem;
+use mce_catalog::store::Store;
+use mce_config::ServerSettings;
+
+use super::views::view;
+use crate::failure::Failure;
+
+/// What of a server's settings does not fit its document, which is in the store.
+///
+/// # Errors
+///
+/// A failure if functions cannot be called because of it; the document stays in the store.
+pub(super) fn misfits(server: &ServerSettings, store: &Arc<Store>) -> Result<Vec<Problem>, Failure> {
+    let Some(view) = view(server) else { return Ok(Vec::new()) };
+    let schemes = store.security_schemes(&view.location).unwrap_or_default();
+    let catalog = Catalog::new(Arc::clone(store), vec![view]);
+    let mut problems = rules(server, &catalog)?;
+    let known: Vec<_> = schemes.keys().map(|name| format!("`{name}`")).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let unknown = server.credentials.keys().filter(|name| !schemes.contains_key(*name));
+    problems.extend(unknown.map(|name| Problem {
+        pointer: format!("servers.{}.credentials.{name}", server.title),
+        message: format!("the document has no security scheme `{name}`; it has {known}"),
+    }));
+    let is_unknown = |name: &&String| matches!(catalog.function(&server.name, name), Err(LookupError::UnknownFunction { .. }));
+    problems.extend(server.top_level_functions.iter().filter(is_unknown).map(|name| Problem {
+        pointer: format!("servers.{}.top_level_functions", server.title),
+        message: format!("the document has no function `{name}`"),
+    }));
+    Ok(problems)
+}
+
+fn rules(server: &ServerSettings, catalog: &Catalog) -> Result<Vec<Problem>, Failure> {
+    let found = catalog.misfits(&server.name).map_err(Failure::internal)?;
+    let (errors, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|misfit| misfit.is_error);
+    if let Some(first) = errors.first() {
+        let more = match errors.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more such settings)"),
+        };
+        let message = format!("`servers.{}.{}`: {}{more}", server.title, first.setting, first.message);
+        return Err(Failure::new("config", message).with_hint("the functions that this is about cannot be called; all others can"));
+    }
+    let problems = others.into_iter().map(|misfit| Problem {
+        pointer: format!("servers.{}.{}", server.title, misfit.setting),
+        message: misfit.message,
+    });
+    Ok(problems.collect())
+}

@@ -1,0 +1,93 @@
+//! The catalog's view of the configured servers.
+
+use mce_catalog::catalog::ServerView;
+use mce_catalog::function::Effect;
+use mce_catalog::view::{ArgumentDefault, FunctionRule, Selector, ViewRules};
+use mce_config::{EffectSetting, FunctionSelector, FunctionSettings, Location, Origin, ServerSettings, Settings, ViewSettings};
+
+/// One view for each server that has a document.
+pub(super) fn views(settings: &Settings) -> Vec<ServerView> {
+    settings.servers.iter().filter_map(view).collect()
+}
+
+pub(super) fn view(server: &ServerSettings) -> Option<ServerView> {
+    Some(ServerView {
+        name: server.name.clone(),
+        location: location_of(server)?,
+        description: server.view.description.clone(),
+        is_read_only: server.is_read_only,
+        rules: rules(&server.view),
+    })
+}
+
+/// The key of a server's document in the store. Overlays make another document of it.
+pub(super) fn location_of(server: &ServerSettings) -> Option<String> {
+    let parts: Vec<String> = parts_of(server).map(text_of).collect();
+    (!parts.is_empty()).then(|| parts.join(" + "))
+}
+
+/// The document of a server and its overlays; nothing for servers of another kind.
+pub(super) fn parts_of(server: &ServerSettings) -> impl Iterator<Item = &Location> {
+    let document = match &server.origin {
+        Origin::OpenApi(document) => Some(document),
+        Origin::McpStdio { .. } | Origin::McpHttp { .. } => None,
+    };
+    document
+        .into_iter()
+        .flat_map(|document| std::iter::once(document).chain(&server.overlays))
+}
+
+/// A path or a URL as the store has it.
+pub(super) fn text_of(location: &Location) -> String {
+    match location {
+        Location::File(path) => path.to_string_lossy().into_owned(),
+        Location::Url(url) => url.clone(),
+    }
+}
+
+fn rules(view: &ViewSettings) -> ViewRules {
+    ViewRules {
+        include: view.include.iter().map(selector).collect(),
+        exclude: view.exclude.iter().map(selector).collect(),
+        rename: view.rename.clone(),
+        functions: view
+            .functions
+            .iter()
+            .map(|(name, settings)| (name.clone(), rule(settings)))
+            .collect(),
+    }
+}
+
+fn selector(selector: &FunctionSelector) -> Selector {
+    let FunctionSelector {
+        tag,
+        path,
+        method,
+        operation,
+    } = selector.clone();
+    Selector {
+        tag,
+        path,
+        method,
+        operation,
+    }
+}
+
+fn rule(settings: &FunctionSettings) -> FunctionRule {
+    let defaults = settings.defaults.iter().map(|(argument, default)| {
+        let default = ArgumentDefault {
+            value: default.value.clone(),
+            is_hidden: default.is_hidden,
+        };
+        (argument.clone(), default)
+    });
+    FunctionRule {
+        description: settings.description.clone().unwrap_or_default(),
+        effect: settings.effect.map(|effect| match effect {
+            EffectSetting::Read => Effect::Read,
+            EffectSetting::Write => Effect::Write,
+            EffectSetting::Destructive => Effect::Destructive,
+        }),
+        defaults: defaults.collect(),
+    }
+}
