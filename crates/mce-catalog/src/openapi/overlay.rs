@@ -19,7 +19,7 @@ const MAX_PARENTHESES: usize = 10;
 const MAX_FILTERS: usize = 5;
 const MAX_DESCENTS: usize = 2;
 /// Values that all actions of one overlay may add.
-const MAX_ADDED_NODES: usize = 2_000_000;
+const MAX_ADDED_NODES: usize = 1_000_000;
 /// Levels of a document; everything that walks over one recurses at most this deep.
 const MAX_DEPTH: usize = 128;
 
@@ -128,35 +128,39 @@ impl Overlay {
                     message: format!("the target `{}` {message}", prose::quote(&action.text)),
                 });
             };
-            let places = places(&action.target, document);
+            let mut places = places(&action.target, document);
             if places.is_empty() {
                 problem("selects nothing".to_owned());
+                continue;
             }
             let update = match &action.change {
                 Change::Nothing => continue,
                 Change::Remove => {
                     // From the last to the first, so that the places of list items before them stay.
+                    places.sort_by_cached_key(|place| steps(place));
                     let faults = places.iter().rev().filter_map(|place| remove(document, place).err());
                     faults.for_each(&mut problem);
                     continue;
                 }
-                Change::Update(update) => update.clone(),
-                Change::Copy(source) => match source.query(document).exactly_one() {
-                    Ok(value) => value.clone(),
-                    Err(_) => {
-                        problem("gets nothing: `copy` does not select exactly one value".to_owned());
-                        continue;
-                    }
-                },
+                Change::Update(update) => Some(update),
+                Change::Copy(source) => source.query(document).exactly_one().ok(),
             };
-            let (nodes, depth) = measure(&update);
-            for place in &places {
-                let is_within = nodes <= nodes_left && place.matches('/').count() + depth < MAX_DEPTH;
-                if !is_within {
-                    problem("is not changed: the document would become too large".to_owned());
-                    break;
+            let Some(update) = update else {
+                problem("gets nothing: `copy` does not select exactly one value".to_owned());
+                continue;
+            };
+            let (nodes, depth) = measure(update);
+            let levels = places.iter().map(|place| place.matches('/').count()).max().unwrap_or_default();
+            // Before anything is copied. What follows would build on what is not there.
+            nodes_left = match nodes_left.checked_sub(nodes.saturating_mul(places.len())) {
+                Some(left) if levels + depth < MAX_DEPTH => left,
+                Some(_) | None => {
+                    problem("is not changed, and nothing after it: the document would become too large".to_owned());
+                    return problems;
                 }
-                nodes_left -= nodes;
+            };
+            let update = update.clone();
+            for place in &places {
                 if let Some(target) = document.pointer_mut(place) {
                     self.update(target, &update).unwrap_or_else(&mut problem);
                 }
@@ -225,6 +229,11 @@ fn places(path: &JsonPath, document: &Value) -> Vec<String> {
     let found = path.query_located(document);
     let places = found.locations().map(|location| location.to_json_pointer());
     places.filter(|place| seen.insert(place.clone())).collect()
+}
+
+/// The steps of a JSON Pointer, so that places sort as in the document, items of lists by number.
+fn steps(place: &str) -> Vec<(Option<usize>, String)> {
+    place.split('/').map(|step| (step.parse().ok(), step.to_owned())).collect()
 }
 
 fn remove(document: &mut Value, place: &str) -> Result<(), String> {
@@ -356,13 +365,12 @@ mod tests {
     }
 
     #[test]
-    fn items_of_a_list_are_removed_from_its_end() {
-        let (changed, _) = apply(
-            "1.0.0",
-            &json!({"a": [1, 2, 3, 4]}),
-            &json!([{"target": "$.a[?@ > 1]", "remove": true}]),
-        );
-        assert_eq!(changed, json!({"a": [1]}));
+    fn items_of_a_list_are_removed_whatever_their_order() {
+        for (target, expected) in [("$.a[?@ > 1]", json!([1])), ("$.a[11, 2, 0]", json!([2, 4, 5, 6, 7, 8, 9, 10, 11]))] {
+            let document = json!({"a": (1..13).collect::<Vec<_>>()});
+            let (changed, _) = apply("1.0.0", &document, &json!([{"target": target, "remove": true}]));
+            assert_eq!(changed, json!({"a": expected}));
+        }
     }
 
     #[test]

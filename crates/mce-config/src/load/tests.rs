@@ -837,3 +837,124 @@ proptest! {
         prop_assert_eq!(bench.load().0.serve.port, first);
     }
 }
+
+const RULES: &str = "    description: All that is for sale.
+    include:
+      - {tag: items, method: GET}
+      - POST /items
+    exclude: [{path: '/admin/**'}, {operation: deleteItem}]
+    rename: {getItem: look_up}
+    functions:
+      GET /items:
+        description: Prices are net.
+        effect: destructive
+        defaults:
+          per_page: 100
+          quoted: '100'
+          deep: {on: true, list: [1.5, ~, '${WORD}']}
+          tenant: {value: '${TENANT}', hidden: true}
+    overlay: [./a.yaml, 'https://h/b.yaml']
+";
+
+#[test]
+fn rules_of_a_server_are_read_and_shown() {
+    let bench = bench(&[("mce.yaml", &server(RULES))], &[("WORD", "w"), ("TENANT", "acme")]);
+    let (settings, report) = bench.load();
+    assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+    let shop = &settings.servers[0];
+    let view = &shop.view;
+    let selectors = |list: &[crate::FunctionSelector]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(selectors(&view.include), ["tag: items, method: GET", "operation: POST /items"]);
+    assert_eq!(selectors(&view.exclude), ["path: /admin/**", "operation: deleteItem"]);
+    assert_eq!(view.rename["getItem"], "look_up");
+    let function = &view.functions["GET /items"];
+    assert_eq!(function.effect, Some(crate::EffectSetting::Destructive));
+    let value = |name: &str| function.defaults[name].value.to_string();
+    assert_eq!((value("per_page"), value("quoted")), ("100".to_owned(), "\"100\"".to_owned()));
+    assert_eq!(value("deep"), r#"{"on":true,"list":[1.5,null,"w"]}"#);
+    assert!(function.defaults["tenant"].is_hidden && !function.defaults["deep"].is_hidden);
+    assert!(!format!("{view:?}").contains("acme"));
+    let directory = bench.directory.path();
+    assert_eq!(
+        shop.overlays,
+        [
+            Location::File(directory.join("a.yaml")),
+            Location::Url("https://h/b.yaml".to_owned())
+        ]
+    );
+    for (key, expected) in [
+        ("description", "All that is for sale."),
+        ("include.0.tag", "items"),
+        ("include.1", "POST /items"),
+        ("exclude.0.path", "/admin/**"),
+        ("rename.getItem", "look_up"),
+        ("functions.GET /items.effect", "destructive"),
+        ("functions.GET /items.defaults.per_page", "100"),
+        ("functions.GET /items.defaults.tenant", "\"***\""),
+        ("functions.GET /items.defaults.tenant.hidden", "true"),
+        ("overlay.1", "https://h/b.yaml"),
+    ] {
+        let shown = bench.shown(&format!("servers.shop.{key}"));
+        assert_eq!(shown.split(" <- ").next(), Some(expected), "{key}");
+    }
+}
+
+#[test]
+fn rules_that_mean_nothing_are_refused_or_warned_of() {
+    let long = format!("description: {}", "x".repeat(301));
+    for (text, expected) in [
+        (
+            "include: []",
+            "include: expected a list with at least one entry, found an empty list",
+        ),
+        (
+            "include: x",
+            "include: expected a list of operations or of mappings with `tag`, `path`, `method`, `operation`, found a text",
+        ),
+        (
+            "exclude: [{}]",
+            "exclude.0: expected one of `tag`, `path`, `method`, `operation`, found an empty mapping",
+        ),
+        (
+            "exclude: [{pth: /x}]",
+            "exclude.0.pth: expected one of `tag`, `path`, `method`, `operation`, found the key `pth`",
+        ),
+        (
+            "exclude: [{path: ''}]",
+            "exclude.0.path: expected a text that is not empty, found an empty text",
+        ),
+        (
+            "rename: {a: 'b c'}",
+            "rename.a: expected a name of letters, digits and `_`, at most 64, a letter first, found `b c`",
+        ),
+        (
+            "functions: {a: {effect: wirte}}",
+            "functions.a.effect: expected one of `read`, `write`, `destructive`, found `wirte`",
+        ),
+        (
+            "functions: {a: {defaults: 1}}",
+            "functions.a.defaults: expected a mapping of arguments to values, found a text",
+        ),
+        (
+            "functions: {a: {defaults: {b: {value: 1, hidden: maybe}}}}",
+            "expected `true` or `false`, found `maybe`",
+        ),
+        (
+            long.as_str(),
+            "description: expected a text of at most 300 characters, found one of 301",
+        ),
+    ] {
+        let error = bench(&[("mce.yaml", &server(&format!("    {text}\n")))], &[]).error();
+        assert!(error.ends_with(expected), "{error}");
+    }
+    for (text, expected) in [
+        (
+            "functions: {a: {efect: read}}",
+            "a function has no key `efect`; did you mean `effect`?",
+        ),
+        ("exlude: [a]", "a server has no key `exlude`; did you mean `exclude`?"),
+    ] {
+        let warnings = bench(&[("mce.yaml", &server(&format!("    {text}\n")))], &[]).warnings();
+        assert!(matches!(warnings.as_slice(), [one] if one.ends_with(expected)), "{warnings:?}");
+    }
+}

@@ -6,6 +6,7 @@ mod client;
 mod commands;
 mod compile;
 mod fetch;
+mod control;
 mod large_document;
 mod project;
 mod serve;
