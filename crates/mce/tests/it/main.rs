@@ -5,8 +5,8 @@
 mod client;
 mod commands;
 mod compile;
-mod fetch;
 mod control;
+mod fetch;
 mod large_document;
 mod project;
 mod serve;
