@@ -323,14 +323,12 @@ impl Catalog {
     }
 
     fn visible_rows(&self, view: &ServerView) -> Result<Vec<FunctionRow>, StoreError> {
-        match self.visibility(view)? {
-            Some(visibility) => Ok(visibility.rows().cloned().collect()),
-            None => {
-                let mut rows = self.store.functions(&view.location)?;
-                rows.retain(|row| hiding(view, row.effect).is_none());
-                Ok(rows)
-            }
+        if let Some(visibility) = self.visibility(view)? {
+            return Ok(visibility.rows().cloned().collect());
         }
+        let mut rows = self.store.functions(&view.location)?;
+        rows.retain(|row| hiding(view, row.effect).is_none());
+        Ok(rows)
     }
 
     /// A function of a server without rules.
@@ -384,12 +382,11 @@ impl Catalog {
 
     fn server_summary(&self, view: &ServerView) -> Result<ServerSummary, StoreError> {
         let record = self.store.document(&view.location)?;
-        let functions = match self.visibility(view)? {
-            Some(visibility) => u32::try_from(visibility.rows().count()).unwrap_or(u32::MAX),
-            None => {
-                let (all, reads) = self.store.count_functions(&view.location)?;
-                if view.is_read_only { reads } else { all }
-            }
+        let functions = if let Some(visibility) = self.visibility(view)? {
+            u32::try_from(visibility.rows().count()).unwrap_or(u32::MAX)
+        } else {
+            let (all, reads) = self.store.count_functions(&view.location)?;
+            if view.is_read_only { reads } else { all }
         };
         let (title, described) = record
             .as_ref()

@@ -24,10 +24,10 @@ pub(crate) fn read_view(reader: &mut Reader<'_>, at: &str, fields: &mut BTreeMap
         view.description = Some(description(reader, &format!("{at}.description"), &field)?);
     }
     if let Some(field) = fields.remove("include") {
-        view.include = selectors(reader, &format!("{at}.include"), field)?;
+        view.include = selectors(reader, &format!("{at}.include"), &field)?;
     }
     if let Some(field) = fields.remove("exclude") {
-        view.exclude = selectors(reader, &format!("{at}.exclude"), field)?;
+        view.exclude = selectors(reader, &format!("{at}.exclude"), &field)?;
     }
     if let Some(field) = fields.remove("rename") {
         view.rename = new_names(reader, &format!("{at}.rename"), field)?;
@@ -53,7 +53,7 @@ fn description(reader: &mut Reader<'_>, key: &str, field: &Field) -> Result<Stri
     Ok(text)
 }
 
-fn selectors(reader: &mut Reader<'_>, key: &str, field: Field) -> Result<Vec<FunctionSelector>, ConfigError> {
+fn selectors(reader: &mut Reader<'_>, key: &str, field: &Field) -> Result<Vec<FunctionSelector>, ConfigError> {
     let expected = "a list of operations or of mappings with `tag`, `path`, `method`, `operation`";
     let items = field.clone().into_items(expected)?;
     if items.is_empty() {

@@ -310,6 +310,7 @@ async fn hosts_that_only_a_document_names_must_be_among_the_allowed_domains() {
         let origin = bench.server.base_url.take();
         bench.functions.clear();
         let found = FoundFunction {
+            filled: Vec::new(),
             function: with_target(function("GET /a"), |target| target.base_url = origin),
             types: BTreeMap::new(),
             security_schemes: BTreeMap::new(),

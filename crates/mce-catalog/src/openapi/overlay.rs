@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use serde_json_path::JsonPath;
+use serde_json_path::{JsonPath, NormalizedPath};
 use thiserror::Error;
 
 use super::parse::parse;
@@ -12,9 +12,9 @@ use super::{CompileError, Problem, prose};
 
 /// Actions of one overlay.
 const MAX_ACTIONS: usize = 10_000;
-/// Bytes of one JSONPath.
+/// Bytes of one path.
 const MAX_PATH_BYTES: usize = 1_000;
-/// Parentheses, filters and descents of one JSONPath: each multiplies the work of the others.
+/// Parentheses, filters and descents of one path: each multiplies the work of the others.
 const MAX_PARENTHESES: usize = 10;
 const MAX_FILTERS: usize = 5;
 const MAX_DESCENTS: usize = 2;
@@ -227,7 +227,7 @@ fn json_path(text: &str) -> Result<JsonPath, String> {
 fn places(path: &JsonPath, document: &Value) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let found = path.query_located(document);
-    let places = found.locations().map(|location| location.to_json_pointer());
+    let places = found.locations().map(NormalizedPath::to_json_pointer);
     places.filter(|place| seen.insert(place.clone())).collect()
 }
 
@@ -261,7 +261,7 @@ fn merge(target: &mut Value, update: &Value) -> Result<(), String> {
             for (key, update) in updates {
                 match members.get_mut(key) {
                     Some(member) => {
-                        result = result.and(merge(member, update).map_err(|error| format!("{error} (`{}`)", prose::quote(key))))
+                        result = result.and(merge(member, update).map_err(|error| format!("{error} (`{}`)", prose::quote(key))));
                     }
                     None => {
                         members.insert(key.clone(), update.clone());

@@ -302,9 +302,8 @@ impl Ruled {
         function.typescript.clone_from(&self.row.typescript);
         function.effect = self.row.effect;
         if !self.rule.description.is_empty() {
-            function.description = format!("{}\n\n{}", self.rule.description.trim(), function.description)
-                .trim_end()
-                .to_owned();
+            let said = format!("{}\n\n{}", self.rule.description.trim(), function.description);
+            said.trim_end().clone_into(&mut function.description);
         }
         function
     }
