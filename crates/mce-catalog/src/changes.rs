@@ -232,7 +232,7 @@ mod tests {
                     .as_object_mut()
                     .unwrap()
                     .remove("description"),
-            )
+            );
         };
         check(change, &[], &[], &["POST /b"]);
     }
