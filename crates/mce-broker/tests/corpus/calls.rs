@@ -161,6 +161,7 @@ fn found(function: &Function, document: &Document) -> Arc<FoundFunction> {
         .filter_map(|name| document.types.get_key_value(&name))
         .map(|(name, schema)| (name.clone(), schema.clone()));
     Arc::new(FoundFunction {
+        filled: Vec::new(),
         types: types.collect(),
         security_schemes: document.security_schemes.clone(),
         function,
@@ -300,6 +301,8 @@ fn settings(home: &Path, port: u16) -> Settings {
     };
     let (mut settings, _) = load(&options).unwrap();
     settings.servers = vec![ServerSettings {
+        overlays: Vec::new(),
+        view: mce_config::ViewSettings::default(),
         name: "svc".to_owned(),
         title: "svc".to_owned(),
         origin: From::OpenApi(Place::File("/svc.json".into())),
