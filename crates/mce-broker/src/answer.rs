@@ -9,7 +9,6 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::base_url::BaseUrl;
 use crate::call_error::{CallError, CallErrorKind};
 use crate::http::RawAnswer;
 use crate::json_text::{MAX_DEPTH, is_shallow};
@@ -83,7 +82,6 @@ impl AnswerValue {
 pub(crate) struct Reading<'a> {
     pub(crate) target: &'a HttpTarget,
     pub(crate) redactor: &'a Redactor,
-    pub(crate) base: &'a BaseUrl,
 }
 
 /// The value of a 2xx or 304 answer.
@@ -108,10 +106,8 @@ pub(crate) fn telling_headers(headers: &HeaderMap, reading: Reading<'_>) -> Vec<
         .iter()
         .filter(|(name, _)| is_telling(name.as_str()))
         .filter_map(|(name, value)| {
-            Some((
-                name.as_str().to_owned(),
-                reading.base.hide_in(&reading.redactor.text(value.to_str().ok()?)),
-            ))
+            let value = reading.redactor.text(value.to_str().ok()?).into_owned();
+            Some((name.as_str().to_owned(), value))
         })
         .collect()
 }
@@ -132,38 +128,47 @@ fn content(answer: RawAnswer, reading: Reading<'_>) -> Result<AnswerValue, CallE
         Some(Content::Binary) if is_blank => Ok(AnswerValue::Bytes(Vec::new())),
         Some(Content::Text) if is_blank && !promises_json(reading.target) => Ok(AnswerValue::Text(String::new())),
         _ if is_blank => Ok(AnswerValue::Empty),
-        Some(Content::Json) => json(decoded(&answer.body, content_type.as_deref()), reading),
+        Some(Content::Json) => json(&decoded(&answer.body, content_type.as_deref()), reading),
         // Servers that promise JSON and label it otherwise, or not at all, are common.
-        _ if may_be_json(content_type.as_deref(), reading.target) && is_json(&answer.body) => json(decoded(&answer.body, None), reading),
+        _ if may_be_json(content_type.as_deref(), reading.target) && is_json(&answer.body) => json(&decoded(&answer.body, None), reading),
         Some(Content::Text) => Ok(AnswerValue::Text(
-            reading.redactor.text(&decoded(&answer.body, content_type.as_deref())).into_owned(),
+            reading
+                .redactor
+                .json_or_text(&decoded(&answer.body, content_type.as_deref()))
+                .into_owned(),
         )),
-        Some(Content::Binary) => Ok(AnswerValue::Bytes(reading.redactor.bytes(answer.body))),
+        Some(Content::Binary) => Ok(AnswerValue::Bytes(reading.redactor.any(answer.body))),
         None => Ok(match String::from_utf8(answer.body) {
-            Ok(text) => AnswerValue::Text(reading.redactor.text(&text).into_owned()),
-            Err(e) => AnswerValue::Bytes(reading.redactor.bytes(e.into_bytes())),
+            Ok(text) => AnswerValue::Text(reading.redactor.json_or_text(&text).into_owned()),
+            Err(e) => AnswerValue::Bytes(reading.redactor.any(e.into_bytes())),
         }),
     }
 }
 
-fn json(text: Cow<'_, str>, reading: Reading<'_>) -> Result<AnswerValue, CallError> {
+fn json(text: &str, reading: Reading<'_>) -> Result<AnswerValue, CallError> {
     if text.trim().is_empty() {
         return Ok(AnswerValue::Empty);
     }
-    if !is_shallow(&text, MAX_DEPTH) {
+    if !is_shallow(text, MAX_DEPTH) {
         return Err(CallError::new(
             CallErrorKind::Output,
             format!("the answer's JSON is nested more than {MAX_DEPTH} levels deep"),
         ));
     }
-    let text = reading.redactor.json(text.into_owned());
-    let start = excerpt(&text);
-    RawValue::from_string(text).map(AnswerValue::Json).map_err(|e| {
+    let not_json = |e| {
+        // Cut after the secrets were cut out, so that no part of one is left at the end.
+        let start = excerpt(&reading.redactor.text(text));
         CallError::new(
             CallErrorKind::Output,
-            format!("the answer says that it is JSON and is not ({e}): {}", reading.base.hide_in(&start)),
+            format!("the answer says that it is JSON and is not ({e}): {start}"),
         )
-    })
+    };
+    let value: &RawValue = serde_json::from_str(text).map_err(not_json)?;
+    let clean = match reading.redactor.json(value.get()) {
+        Cow::Borrowed(_) => value.to_owned(),
+        Cow::Owned(clean) => RawValue::from_string(clean).map_err(not_json)?,
+    };
+    Ok(AnswerValue::Json(clean))
 }
 
 fn content_type(headers: &HeaderMap) -> Option<String> {
@@ -228,9 +233,9 @@ fn api_error(answer: &RawAnswer, reading: Reading<'_>) -> CallError {
         .ok()
         .and_then(|status| status.canonical_reason())
         .unwrap_or_default();
-    let kept = answer.body.get(..MAX_ERROR_BYTES).unwrap_or(&answer.body);
-    let text = decoded(kept, content_type(&answer.headers).as_deref());
-    let text = reading.base.hide_in(&reading.redactor.text(&text));
+    let text = decoded(&answer.body, content_type(&answer.headers).as_deref());
+    let mut text = reading.redactor.json_or_text(&text).into_owned();
+    text.truncate(text.floor_char_boundary(MAX_ERROR_BYTES));
     let mut message = format!("the API answered {status} {reason}").trim_end().to_owned();
     if answer.is_off_host {
         message.push_str(", a redirect to another host, which is not followed");

@@ -99,7 +99,10 @@ pub struct Broker {
     /// For requests of programs' own. Apart from `http`, so that they share no connection with a call's credentials.
     pub(crate) fetch_http: Http,
     pub(crate) allowed_hosts: Arc<AllowedHosts>,
+    /// For what programs fetch and for errors.
     pub(crate) redactor: Redactor,
+    /// For answers of APIs.
+    answer_redactor: Redactor,
     validators: Validators,
 }
 
@@ -120,6 +123,7 @@ impl Broker {
             fetch_http: Http::with_resolver(options.limits.clone(), resolver),
             allowed_hosts,
             redactor: Redactor::new(&options.settings.servers),
+            answer_redactor: Redactor::with_places(&options.settings.servers),
             validators: Validators::default(),
             options,
         })
@@ -159,7 +163,7 @@ impl Broker {
         let assembled = assemble(&base, parts, &credentials).map_err(|error| self.without_secrets(error))?;
         let intent = self.audit.begin(request.run, function, &arguments, request.arguments)?;
         let outcome = self
-            .send(found, assembled, &base, &credentials)
+            .send(found, assembled, &credentials)
             .await
             .map_err(|error| self.without_secrets(error));
         intent.end(outcome.as_ref().map(|answer| (answer.status, answer.value.len())));
@@ -194,13 +198,12 @@ impl Broker {
         build_request(target, arguments, chosen.as_ref())
     }
 
-    async fn send(&self, found: &FoundFunction, request: Request, base: &BaseUrl, credentials: &Credentials) -> Result<Answer, CallError> {
+    async fn send(&self, found: &FoundFunction, request: Request, credentials: &Credentials) -> Result<Answer, CallError> {
         let Target::Http(target) = &found.function.target;
         let started = Instant::now();
         let reading = Reading {
             target,
-            redactor: &self.redactor,
-            base,
+            redactor: &self.answer_redactor,
         };
         let answer = self.http.send(request).await?;
         let status = answer.status;

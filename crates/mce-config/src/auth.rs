@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::field::Field;
 use crate::nearest::suggestion;
 use crate::reader::{Reader, found, one_of};
-use crate::yaml::Kind;
+use crate::yaml::{self, Kind};
 use crate::{Auth, ConfigError, Credential, Place, Secret, SessionAuth};
 
 /// The types and their keys; those of the first list must be there.
@@ -87,9 +87,20 @@ pub(crate) fn read_auth(reader: &mut Reader<'_>, key: &str, field: Field) -> Res
     fields.auth(&type_name)
 }
 
+/// Reads what a variable holds: the value of an `Authorization` header, or an `auth:` mapping as JSON.
+pub(crate) fn read_variable(reader: &mut Reader<'_>, key: &str, field: Field) -> Result<Auth, ConfigError> {
+    let is_object = |text: &str| text.trim_start().starts_with('{');
+    if !field.scalar("a text").is_ok_and(is_object) {
+        return read_static(reader, &format!("{key}.value"), &field);
+    }
+    let expected = "the value of an `Authorization` header, or a JSON object with `type`";
+    let node = yaml::parse(field.scalar(expected)?).map_err(|_| field.unexpected(expected))?;
+    read_auth(reader, key, Field { node, ..field })
+}
+
 /// Reads the value of an `Authorization` header; also one that is written with the header's name before it.
 pub(crate) fn read_static(reader: &mut Reader<'_>, key: &str, field: &Field) -> Result<Auth, ConfigError> {
-    let secret = reader.secret(key, field)?.without_prefix("Authorization:");
+    let secret = reader.credential(key, field)?.without_prefix("Authorization:");
     let value = header_safe(field, secret)?;
     Ok(Auth::Static { value })
 }
@@ -97,7 +108,7 @@ pub(crate) fn read_static(reader: &mut Reader<'_>, key: &str, field: &Field) -> 
 /// Reads one of `credentials:`.
 pub(crate) fn read_credential(reader: &mut Reader<'_>, key: &str, field: Field) -> Result<Credential, ConfigError> {
     if field.scalar("").is_ok() {
-        let token = reader.secret(key, &field)?;
+        let token = reader.credential(key, &field)?;
         return Ok(Credential::Token(token));
     }
     let place = field.place.clone();
@@ -201,7 +212,7 @@ impl AuthFields<'_, '_> {
 
     fn secret(&mut self, name: &str) -> Result<Secret, ConfigError> {
         let field = self.required(name)?;
-        let secret = self.reader.secret(&format!("{}.{name}", self.key), &field)?;
+        let secret = self.reader.credential(&format!("{}.{name}", self.key), &field)?;
         header_safe(&field, secret)
     }
 

@@ -32,6 +32,8 @@ pub enum ConfigError {
         place: Place,
         /// What is wrong.
         message: String,
+        /// What to do about it.
+        hint: Option<&'static str>,
     },
     /// A value is not what its key or variable allows.
     #[error("{place}: expected {expected}, found {found}")]
@@ -94,7 +96,7 @@ impl ConfigError {
             Self::UndefinedVariable { variable, .. } => Some(format!(
                 "set `{variable}` in the environment or in `.env`, or write `${{{variable}:-default}}`"
             )),
-            Self::Syntax { .. } => Some("put a value that holds one of `: # & * ! % @ { } [ ]` in quotes".to_owned()),
+            Self::Syntax { hint, .. } => hint.map(str::to_owned),
             Self::ReadFile { .. } | Self::FileSize { .. } | Self::Value { .. } | Self::ConflictingKeys { .. } => None,
         }
     }

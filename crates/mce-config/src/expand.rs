@@ -9,6 +9,8 @@ pub(crate) struct Text {
     pub(crate) value: String,
     /// What may be printed: values of variables are masked.
     pub(crate) shown: String,
+    /// Values of variables that stand in it.
+    pub(crate) values: Vec<String>,
     /// The variables that it names.
     pub(crate) variables: Vec<String>,
     /// Those that nothing defines.
@@ -17,21 +19,33 @@ pub(crate) struct Text {
 
 /// Replaces each `${VAR}` by the variable's value, which is not expanded again.
 ///
-/// Nothing else is special: a `$` without `{`, or without a closing `}`, stands for itself. The default is used if the
+/// `$${` is `${` and begins nothing. Nothing else is special: a `$` without `{`, or without a closing `}`, stands for itself.
+/// The default is used if the
 /// variable is not set or empty; `lookup` gives none for both.
 pub(crate) fn expand<'a>(text: &str, lookup: impl Fn(&str) -> Option<&'a str>) -> Text {
     let mut expanded = Text {
         value: String::new(),
         shown: String::new(),
+        values: Vec::new(),
         variables: Vec::new(),
         missing: Vec::new(),
     };
     let mut rest = text;
-    while let Some((before, name, fallback, after)) = next_reference(rest) {
+    while let Some((before, after)) = rest.split_once("${") {
+        if let Some(before) = before.strip_suffix('$') {
+            expanded.push(before, before);
+            expanded.push("${", "${");
+            rest = after;
+            continue;
+        }
+        let Some((name, fallback, after)) = reference(after) else { break };
         expanded.push(before, before);
         expanded.variables.push(name.to_owned());
         match (lookup(name), fallback) {
-            (Some(value), _) => expanded.push(value, MASK),
+            (Some(value), _) => {
+                expanded.push(value, MASK);
+                expanded.values.push(value.to_owned());
+            }
             (None, Some(fallback)) => expanded.push(fallback, fallback),
             (None, None) => {
                 expanded.missing.push(name.to_owned());
@@ -52,15 +66,14 @@ impl Text {
     }
 }
 
-/// The text before the first reference, its name, its default, and the text after it.
-fn next_reference(text: &str) -> Option<(&str, &str, Option<&str>, &str)> {
-    let (before, rest) = text.split_once("${")?;
-    let (inner, after) = rest.split_once('}')?;
+/// The name of a reference whose `${` is left out, its default, and the text after it.
+fn reference(text: &str) -> Option<(&str, Option<&str>, &str)> {
+    let (inner, after) = text.split_once('}')?;
     let (name, fallback) = match inner.split_once(":-") {
         Some((name, fallback)) => (name, Some(fallback)),
         None => (inner, None),
     };
-    Some((before, name, fallback, after))
+    Some((name, fallback, after))
 }
 
 #[cfg(test)]
@@ -87,6 +100,7 @@ mod tests {
             ("${NO:-}", "", "", ""),
             ("a ${NO} b ${NO2}", "a ${NO} b ${NO2}", "a ${NO} b ${NO2}", "NO NO2"),
             ("${env:NO}", "${env:NO}", "${env:NO}", "env:NO"),
+            ("$${TOKEN} ${TOKEN} a$${b", "${TOKEN} s3cr3t a${b", "${TOKEN} *** a${b", ""),
             ("$TOKEN $$ ${TOKEN", "$TOKEN $$ ${TOKEN", "$TOKEN $$ ${TOKEN", ""),
         ] {
             let expanded = expand(text, lookup);

@@ -23,6 +23,7 @@ pub(crate) fn read_config(file: &Path) -> Result<Vec<(String, Field)>, ConfigErr
     let node = yaml::parse(&read_text(file)?).map_err(|error| ConfigError::Syntax {
         place: place(error.line),
         message: error.message,
+        hint: error.hint,
     })?;
     if node.kind == Kind::Null {
         return Ok(Vec::new());
@@ -46,6 +47,7 @@ pub(crate) fn read_dotenv(file: &Path, label: &Path) -> Result<DotEnv, ConfigErr
             line: Some(error.line),
         },
         message: error.message.to_owned(),
+        hint: Some("each line is `NAME=value`, empty, or a comment after `#`"),
     })?;
     Ok(DotEnv {
         label: label.to_owned(),

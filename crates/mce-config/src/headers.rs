@@ -13,6 +13,46 @@ const EXPECTED: &str = "a mapping of header names to texts, or a text such as `[
 /// Header fields in the order they were written.
 pub(crate) type Headers = Vec<(String, Secret)>;
 
+/// Parts of names of fields that hold secrets.
+const SECRET_WORDS: [&str; 10] = [
+    "auth",
+    "key",
+    "token",
+    "secret",
+    "cookie",
+    "session",
+    "password",
+    "credential",
+    "signature",
+    "sid",
+];
+
+/// What media types begin with.
+const MEDIA_TYPES: [&str; 5] = ["*", "application", "image", "multipart", "text"];
+
+/// A shorter value, in bytes, is a word like others.
+const MIN_VALUE_BYTES: usize = 8;
+
+/// A longer run of letters and digits, in bytes, was made by a machine.
+const MAX_WORD_BYTES: usize = 15;
+
+/// Whether the value of a configured header field is masked in what is printed and cut out of answers.
+///
+/// Not secret are short words, versions, dates and media types, as they are common in answers: they are where no variable
+/// is in the value and the name tells of no secret.
+pub fn is_secret_header(name: &str, value: &Secret) -> bool {
+    let name = name.to_ascii_lowercase();
+    let text = value.text();
+    let has_secret_name = SECRET_WORDS.iter().any(|word| name.contains(word));
+    let is_random = |word: &str| word.len() > MAX_WORD_BYTES && word.bytes().any(|byte| byte.is_ascii_digit());
+    let has_random = text.split(|c: char| !c.is_ascii_alphanumeric()).any(is_random);
+    let is_version = text.contains(['.', '-', ':']) && text.chars().all(|c| c.is_ascii_digit() || "vTZ.:+- ".contains(c));
+    let is_media_type = |part: &str| part.split_once('/').is_some_and(|(kind, _)| MEDIA_TYPES.contains(&kind));
+    let mut parts = text.split([',', ';']).map(str::trim);
+    let is_public = is_version || parts.all(|part| part.len() < MIN_VALUE_BYTES || is_media_type(part));
+    has_secret_name || !value.has_parts(&[]) || has_random || !is_public
+}
+
 /// Adds the fields of `extra_headers:` or `headers:`; a name that is already there keeps its value.
 pub(crate) fn read_headers(reader: &mut Reader<'_>, key: &str, field: Field, headers: &mut Headers) -> Result<(), ConfigError> {
     let entries = match &field.node.kind {
@@ -46,7 +86,7 @@ fn read_header(reader: &mut Reader<'_>, key: &str, (name, field): (&str, &Field)
         return Err(field.refuse("a header name", found(name)));
     }
     if headers.iter().all(|(known, _)| !known.eq_ignore_ascii_case(name)) {
-        let value = reader.masked(&format!("{key}.{name}"), field)?;
+        let value = reader.masked_if(&format!("{key}.{name}"), field, |value| is_secret_header(name, value))?;
         headers.push((name.to_owned(), header_safe(field, value)?));
     }
     Ok(())
@@ -79,4 +119,27 @@ fn is_header_name(name: &str) -> bool {
         && name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_dates_words_and_media_types_are_no_secrets() {
+        for (name, value, is_secret) in [
+            ("Notion-Version", "2022-06-28", false),
+            ("Accept", "application/vnd.github+json", false),
+            ("X-Api-Version", "v1.2.3", false),
+            ("X-Tenant", "acme", false),
+            ("Accept-Language", "en-US, en;q=0.5", false),
+            ("X-Tenant", "acme-internal", true),
+            ("X-Request", "a/0123456789abcdef0", true),
+            ("X-Secret", "abc", true),
+            ("Cookie", "a=b", true),
+        ] {
+            assert_eq!(is_secret_header(name, &Secret::new(value)), is_secret, "{name}: {value}");
+        }
+        assert!(is_secret_header("X-A", &Secret::with_parts("v1", vec!["1".to_owned()])));
+    }
 }

@@ -32,10 +32,11 @@ mod yaml;
 
 pub use error::ConfigError;
 pub use file::MAX_FILE_BYTES;
+pub use headers::is_secret_header;
 pub use load::{LoadOptions, load};
 pub use name::normalise_server_name;
 pub use report::{MASK, Report, Shown, Warning};
-pub use secret::Secret;
+pub use secret::{MIN_SECRET_BYTES, Secret};
 pub use settings::{
     Auth, CallSettings, Credential, DockerSettings, EnhanceSettings, LimitSettings, Location, Origin, RecipeSettings, SandboxSettings,
     ServeSettings, ServerSettings, SessionAuth, Settings, Unresolved,

@@ -1,6 +1,6 @@
 //! What a path or URL in a configuration means.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use url::Url;
 
@@ -14,13 +14,40 @@ pub(crate) struct Base<'a> {
     pub(crate) home: Option<&'a Path>,
 }
 
-/// An absolute path, without `.` components. `..` stays: what it means can depend on symbolic links.
+/// An absolute path, without `.` and `..` components, and the same for all ways that lead to a file.
 pub(crate) fn resolve_path(text: &str, base: Base<'_>) -> PathBuf {
     let path = match (text.strip_prefix("~/"), base.home) {
         (Some(rest), Some(home)) => home.join(rest),
         (Some(_), None) | (None, _) => base.directory.join(text),
     };
-    path.components().collect()
+    normalise(&path)
+}
+
+/// The path by which a file is known: that of its directory as the system gives it, and its own name, which may be a
+/// symbolic link. What does not exist is taken as written.
+pub(crate) fn normalise(path: &Path) -> PathBuf {
+    let Some(name) = path.file_name() else {
+        return fs_err::canonicalize(path).unwrap_or_else(|_| without_dots(path));
+    };
+    match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) if parent.parent().is_some() => {
+            let parent = fs_err::canonicalize(parent).unwrap_or_else(|_| normalise(parent));
+            parent.join(name)
+        }
+        Some(_) | None => path.components().collect(),
+    }
+}
+
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(component),
+        }
+    }
+    plain
 }
 
 /// A URL with `http` or `https`, else a file; `file://` URLs are files.
@@ -57,7 +84,8 @@ mod tests {
         for (text, expected) in [
             ("./shop.yaml", file("/etc/mce/shop.yaml")),
             ("a/./b//c.json", file("/etc/mce/a/b/c.json")),
-            ("../x.json", file("/etc/mce/../x.json")),
+            ("../x.json", file("/etc/x.json")),
+            ("../../../no/./such/../x.json", file("/no/x.json")),
             ("/x.json", file("/x.json")),
             ("~/x.json", file("/home/ann/x.json")),
             ("~x.json", file("/etc/mce/~x.json")),

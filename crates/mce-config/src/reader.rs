@@ -12,7 +12,7 @@ use crate::location::{Base, http_url, resolve_location, resolve_path};
 use crate::redact::{mask_arguments, mask_url};
 use crate::variables::Variables;
 use crate::yaml::Kind;
-use crate::{ConfigError, Location, MASK, Place, Report, Secret, Shown, Source, Warning};
+use crate::{ConfigError, Location, MASK, MIN_SECRET_BYTES, Place, Report, Secret, Shown, Source, Warning};
 
 /// The longest part of a value that an error repeats, in characters.
 const MAX_FOUND_CHARS: usize = 80;
@@ -80,9 +80,20 @@ impl Reader<'_> {
 
     /// A text that must not be printed.
     pub(crate) fn masked(&mut self, key: &str, field: &Field) -> Result<Secret, ConfigError> {
+        self.masked_if(key, field, |_| true)
+    }
+
+    /// A text that must not be printed if it is what `is_secret` says.
+    pub(crate) fn masked_if(&mut self, key: &str, field: &Field, is_secret: impl Fn(&Secret) -> bool) -> Result<Secret, ConfigError> {
         let text = self.expand(field, "a text")?;
-        self.show(key, MASK.to_owned(), field.place.source.clone());
-        Ok(Secret::new(text.value))
+        let secret = Secret::with_parts(text.value, text.values);
+        let shown = if is_secret(&secret) {
+            MASK.to_owned()
+        } else {
+            mask_url(&text.shown)
+        };
+        self.show(key, shown, field.place.source.clone());
+        Ok(secret)
     }
 
     /// A secret: must not be printed, must not be empty, and should not stand in a file as it is.
@@ -96,7 +107,17 @@ impl Reader<'_> {
             self.warn(field.place.clone(), "a secret stands in the file itself".to_owned(), Some(hint));
         }
         self.show(key, MASK.to_owned(), field.place.source.clone());
-        Ok(Secret::new(text.value))
+        Ok(Secret::with_parts(text.value, text.values))
+    }
+
+    /// A secret that is sent to an API, which may give it back.
+    pub(crate) fn credential(&mut self, key: &str, field: &Field) -> Result<Secret, ConfigError> {
+        let secret = self.secret(key, field)?;
+        if secret.is_short() {
+            let message = format!("a secret of fewer than {MIN_SECRET_BYTES} characters is not cut out of answers");
+            self.warn(field.place.clone(), message, Some("use a longer one".to_owned()));
+        }
+        Ok(secret)
     }
 
     /// `true` or `false`, also in the spellings of YAML 1.1 and of other tools' environment variables.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::auth::{header_safe, read_auth, read_credential, read_static};
+use crate::auth::{header_safe, read_auth, read_credential, read_static, read_variable};
 use crate::field::Field;
 use crate::headers::{Headers, read_headers, read_json_headers};
 use crate::location::http_url;
@@ -194,7 +194,7 @@ impl ServerFields<'_, '_> {
         let typed = self.take("auth");
         let legacy = self.take("auth_header");
         if let Some(field) = self.variable("_AUTH") {
-            return read_static(self.reader, &self.at("auth.value"), &field);
+            return read_variable(self.reader, &self.at("auth"), field);
         }
         if let (Some(_), Some(ignored)) = (&typed, &legacy) {
             self.reader

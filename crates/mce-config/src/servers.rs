@@ -62,6 +62,9 @@ fn named_item(list: &Place, field: Field) -> Result<(String, Field), ConfigError
 }
 
 fn entry(title: String, field: Field) -> Result<ServerEntry, ConfigError> {
+    if title.trim().is_empty() {
+        return Err(field.refuse("a server's name", "an empty text"));
+    }
     Ok(ServerEntry {
         name: normalise_server_name(&title),
         title,

@@ -60,6 +60,8 @@ pub(crate) struct Entry {
 pub(crate) struct YamlError {
     pub(crate) line: Option<u64>,
     pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) hint: Option<&'static str>,
 }
 
 /// Reads one document. An empty one is null.
@@ -93,15 +95,16 @@ fn options() -> Options {
 fn explain(error: &Error) -> YamlError {
     let error = error.without_snippet();
     let line = error.location().map(|location| location.line());
-    let message = match error {
-        Error::DuplicateMappingKey { key: Some(key), .. } => format!("key `{key}` is given twice"),
-        Error::DuplicateMappingKey { key: None, .. } => "a key is given twice".to_owned(),
-        Error::MultipleDocuments { .. } => "there is more than one YAML document".to_owned(),
-        Error::UnknownAnchor { .. } => "`*` refers to an anchor that is not defined".to_owned(),
-        Error::Budget { .. } => "the document is too large or too deep".to_owned(),
-        _ => "the text is not valid YAML".to_owned(),
+    let quotes = "put a value that holds one of `: # & * ! % @ { } [ ]` in quotes";
+    let (message, hint) = match error {
+        Error::DuplicateMappingKey { key: Some(key), .. } => (format!("key `{key}` is given twice"), Some("remove one of them")),
+        Error::DuplicateMappingKey { key: None, .. } => ("a key is given twice".to_owned(), Some("remove one of them")),
+        Error::MultipleDocuments { .. } => ("there is more than one YAML document".to_owned(), Some("keep one, without `---`")),
+        Error::UnknownAnchor { .. } => ("`*` refers to an anchor that is not defined".to_owned(), Some(quotes)),
+        Error::Budget { .. } => ("the document is too large or too deep".to_owned(), None),
+        _ => ("the text is not valid YAML".to_owned(), Some(quotes)),
     };
-    YamlError { line, message }
+    YamlError { line, message, hint }
 }
 
 /// As the deserializer gives it, before numbers get their written form back.
@@ -138,6 +141,7 @@ fn settle_entry((key, value): (Spanned<Raw>, Spanned<Raw>), text: &str) -> Resul
         return Err(YamlError {
             line: Some(key.line),
             message: "a key must be a text".to_owned(),
+            hint: None,
         });
     };
     Ok(Entry {

@@ -4,7 +4,8 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use mce_broker::{AnswerValue, CallError, CallErrorKind};
-use mce_catalog::function::Function;
+use mce_catalog::function::{Function, Target};
+use mce_config::{Auth, Secret};
 use mce_test::FakeAnswer;
 use serde_json::{Value, json};
 
@@ -115,6 +116,43 @@ async fn errors_do_not_tell_where_the_api_is() {
         !error.to_string().contains("secret-place") && !error.to_string().contains("127.0.0.1"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn only_a_configured_base_url_is_cut_out_of_successful_answers() {
+    let mut bench = Bench::new([function("GET /a")]);
+    let origin = bench.api.origin();
+    let body = format!(r#"{{"next": "{}\/a?page=2", "total": 1.0}}"#, origin.replace('/', "\\/"));
+    bench.api.answer_next(FakeAnswer::json(200, body.clone()));
+    let answer = bench.call("GET /a", &json!({})).await.unwrap();
+    let AnswerValue::Json(text) = answer.value else { panic!("JSON") };
+    assert_eq!(text.get(), r#"{"next": "\/a?page=2", "total": 1.0}"#);
+
+    bench.server.base_url = None;
+    let Target::Http(target) = &mut bench.functions[0].function.target;
+    target.base_url = Some(origin);
+    bench.allowed_domains = vec!["127.0.0.1".to_owned()];
+    bench.api.answer_next(FakeAnswer::json(200, body.clone()));
+    let answer = bench.call("GET /a", &json!({})).await.unwrap();
+    let AnswerValue::Json(text) = answer.value else { panic!("JSON") };
+    assert_eq!(text.get(), body);
+}
+
+#[tokio::test]
+async fn malformed_json_is_an_error_also_if_it_holds_a_secret() {
+    for (body, told) in [
+        (r#"{"a": "hidden-token", }"#, r#"line 1 column 23): {"a": "[redacted]", }"#),
+        ("<p>hidden-token</p>", "line 1 column 1): <p>[redacted]</p>"),
+    ] {
+        let mut bench = Bench::new([function("GET /a")]);
+        bench.server.auth = Auth::Jwt {
+            token: Secret::new("hidden-token"),
+        };
+        bench.api.answer_next(FakeAnswer::json(200, body));
+        let error = bench.call("GET /a", &json!({})).await.unwrap_err();
+        assert_eq!(error.kind, CallErrorKind::Output);
+        assert!(error.to_string().ends_with(told), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use crate::assemble::{Known, assemble};
 use crate::env::Environment;
 use crate::field::Field;
 use crate::file::{read_config, read_dotenv};
-use crate::location::{Base, resolve_path};
+use crate::location::{Base, normalise, resolve_path};
 use crate::reader::{LegacyPaths, Reader};
 use crate::server::{ServerEntry, read_server};
 use crate::servers::{collect_servers, merge_servers};
@@ -145,7 +145,7 @@ struct Places<'a> {
 
 impl Places<'_> {
     fn resolve(&self, path: &Path) -> PathBuf {
-        self.options.working_dir.join(path).components().collect()
+        normalise(&self.options.working_dir.join(path))
     }
 
     fn dotenv(&self) -> Result<Option<DotEnv>, ConfigError> {

@@ -239,7 +239,7 @@ fn paths_are_relative_to_what_holds_them() {
     let origins: Vec<Origin> = settings.servers.iter().map(|server| server.origin.clone()).collect();
     let file = |name: &str| Origin::OpenApi(Location::File(path(name)));
     let far = Origin::OpenApi(Location::Url("https://h/far.json".to_owned()));
-    assert!(origins == [file("etc/../docs/shop.yaml"), file("etc/config/old.yaml"), far]);
+    assert!(origins == [file("docs/shop.yaml"), file("etc/config/old.yaml"), far]);
     assert_eq!(settings.servers[0].skills, Some(Location::File(path("home/shop.md"))));
     assert_eq!(settings.data_dir, path("etc/state"));
     assert_eq!(settings.recipes.file, Some(path("env/c.db")));
@@ -338,7 +338,7 @@ servers:
 
 #[test]
 fn every_type_of_auth_is_read() {
-    let secret = || Secret::new("s");
+    let secret = || Secret::new("s3cr3t");
     let session = |is_form, cookie_name: &str, seconds| {
         Auth::Session(Box::new(SessionAuth {
             login_url: "https://h/login".to_owned(),
@@ -394,7 +394,7 @@ fn every_type_of_auth_is_read() {
             session(true, "J", 60),
         ),
     ] {
-        let bench = bench(&[("mce.yaml", &server(&format!("    {text}")))], &[("S", "s"), ("U", "u")]);
+        let bench = bench(&[("mce.yaml", &server(&format!("    {text}")))], &[("S", "s3cr3t"), ("U", "u")]);
         let (settings, report) = bench.load();
         assert!(settings.servers[0].auth == expected, "{text}: {:?}", settings.servers[0].auth);
         assert!(report.warnings.is_empty(), "{text}: {:?}", report.warnings);
@@ -445,7 +445,7 @@ fn unknown_names_give_a_warning_with_the_nearest_known_one() {
             "prot: 1\nservers:\n  shop:\n    openapi: x\n    readonly: true\n    auth:\n      type: jwt\n      token: ${MCE_MY_T}\n      tokn: x\n",
         ),
         ("config/swaggers.yaml", swaggers),
-        (".env", "MCE_LOG_LEVLE=debug\nMCE_TEST_X=1\nPATH=x\nMCE_MY_T=t\n"),
+        (".env", "MCE_LOG_LEVLE=debug\nMCE_TEST_X=1\nPATH=x\nMCE_MY_T=hunter2\n"),
     ];
     let variables = [
         ("MCE_CANARY_SECRET", "hunter2"),
@@ -480,6 +480,108 @@ fn secrets_in_files_and_settings_without_effect_give_a_warning() {
         format!("mce.yaml:5: servers.shop.credentials.k: a secret stands in the file itself; {hint}"),
     ];
     assert_eq!(bench.warnings(), expected);
+}
+
+#[test]
+fn secrets_too_short_to_be_cut_out_give_a_warning() {
+    let short = "a secret of fewer than 4 characters is not cut out of answers; use a longer one";
+    for (line, key) in [
+        ("auth_header: Bearer ${S}", "auth_header"),
+        ("auth: {type: static, value: 'Token token=\"${S}\"'}", "auth.value"),
+        ("auth: {type: basic, username: long-name, password: '${S}'}", "auth.password"),
+        ("credentials: {k: '${S}'}", "credentials.k"),
+    ] {
+        let bench = |secret| bench(&[("mce.yaml", &server(&format!("    {line}")))], &[("S", secret)]);
+        assert_eq!(bench("abc").warnings(), [format!("mce.yaml:4: servers.shop.{key}: {short}")]);
+        assert!(bench("abcd").warnings().is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn values_of_variables_are_secrets_by_themselves() {
+    let yaml = server(
+        "    auth: {type: static, value: 'Authorization: Token token=\"${T}\"'}\n    extra_headers: {X-Part: 'hdr-${H}', X-Version: v1}\n",
+    );
+    let bench = bench(&[("mce.yaml", &yaml)], &[("T", "t0ken"), ("H", "h3ader")]);
+    let shop = bench.load().0.servers.remove(0);
+    let Auth::Static { value } = shop.auth else { panic!("static") };
+    assert!(value == Secret::new("Token token=\"t0ken\""));
+    assert!(value.has_parts(&["t0ken"]) && shop.extra_headers[0].1.has_parts(&["h3ader"]));
+    assert_eq!(
+        bench.shown("servers.shop.extra_headers.X-Part"),
+        "*** <- mce.yaml: servers.shop.extra_headers.X-Part"
+    );
+    assert_eq!(
+        bench.shown("servers.shop.extra_headers.X-Version"),
+        "v1 <- mce.yaml: servers.shop.extra_headers.X-Version"
+    );
+}
+
+#[test]
+fn auth_in_a_variable_may_be_an_object() {
+    let basic = Auth::Basic {
+        username: "ann".to_owned(),
+        password: Secret::new("hunter22"),
+    };
+    let load = |value| bench(&[("mce.yaml", &server(""))], &[("MCE_SHOP_AUTH", value)]);
+    let auth = r#"{"type": "basic", "username": "ann", "password": "hunter22"}"#;
+    assert!(load(auth).load().0.servers[0].auth == basic);
+    assert_eq!(
+        load(r#"{"type": "basic"}"#).error(),
+        "environment MCE_SHOP_AUTH: `username` is missing"
+    );
+    let expected = "expected the value of an `Authorization` header, or a JSON object with `type`, found a text";
+    assert_eq!(load("{hunter22").error(), format!("environment MCE_SHOP_AUTH: {expected}"));
+}
+
+#[test]
+fn all_ways_to_a_configuration_give_the_same_paths() {
+    let yaml = "servers: {shop: {openapi: ./shop.yaml}, far: {openapi: ../docs/far.yaml}}";
+    let files = [("c/mce.yaml", yaml), ("c/shop.yaml", ""), ("docs/far.yaml", ""), ("other/x", "")];
+    let mut bench = bench(&files, &[]);
+    let root = bench.directory.path().to_owned();
+    std::os::unix::fs::symlink(root.join("c"), root.join("link")).unwrap();
+    let expected = |name: &str| Origin::OpenApi(Location::File(root.join(name)));
+    for (directory, config) in [
+        ("c", None),
+        ("other", Some("../c/mce.yaml")),
+        ("c", Some("./../c//mce.yaml")),
+        ("", Some("link/mce.yaml")),
+    ] {
+        bench.options.working_dir = root.join(directory);
+        bench.options.config_file = config.map(Into::into);
+        let (settings, _) = bench.load();
+        assert_eq!(
+            (settings.data_dir, settings.config_file),
+            (root.join("c/data"), Some(root.join("c/mce.yaml")))
+        );
+        assert!(settings.servers[0].origin == expected("c/shop.yaml") && settings.servers[1].origin == expected("docs/far.yaml"));
+    }
+}
+
+#[test]
+fn advice_on_a_file_that_cannot_be_read_fits_its_fault() {
+    for (file, text, expected) in [
+        (".env", "hunter2", "each line is `NAME=value`, empty, or a comment after `#`"),
+        ("mce.yaml", "port: 1\nport: 2", "remove one of them"),
+        ("mce.yaml", "port: 1\n---\nport: 2", "keep one, without `---`"),
+        (
+            "mce.yaml",
+            "host: @x",
+            "put a value that holds one of `: # & * ! % @ { } [ ]` in quotes",
+        ),
+    ] {
+        let error = load(&bench(&[(file, text)], &[]).options).unwrap_err();
+        assert_eq!(error.hint().as_deref(), Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_server_has_a_name() {
+    for yaml in ["servers: {\"\": {openapi: x}}", "servers: [{name: ' ', openapi: x}]"] {
+        let error = bench(&[("mce.yaml", yaml)], &[]).error();
+        assert!(error.ends_with("expected a server's name, found an empty text"), "{error}");
+    }
 }
 
 #[test]
