@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use mce_config::{Auth, Credential, Location, Origin, Secret};
+use mce_config::{Auth, Credential, Location, Origin, Secret, ViewSettings};
 use proptest::prelude::*;
 
 use super::*;
@@ -23,6 +23,8 @@ fn server() -> ServerSettings {
         skills: None,
         top_level_functions: Vec::new(),
         unresolved: Vec::new(),
+        overlays: Vec::new(),
+        view: ViewSettings::default(),
     }
 }
 
