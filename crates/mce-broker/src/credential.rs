@@ -42,9 +42,9 @@ pub(crate) fn credentials_for(
         .extend(authorization.map(|value| ("authorization".to_owned(), value)));
 
     let is_had = |name: &String| match (server.credentials.get(name), scheme(name)) {
-        (Some(_), Some(SecurityScheme::ApiKey { .. } | SecurityScheme::Basic | SecurityScheme::Bearer)) => true,
+        (Some(_), Some(scheme)) => !matches!(scheme, SecurityScheme::Other(_)),
         // `auth` fills the one field that these schemes use.
-        (None, Some(SecurityScheme::Basic | SecurityScheme::Bearer)) => has_authorization,
+        (None, Some(SecurityScheme::Basic | SecurityScheme::Bearer | SecurityScheme::Http(_))) => has_authorization,
         (
             None,
             Some(SecurityScheme::ApiKey {
@@ -75,7 +75,7 @@ fn authorization(server: &ServerSettings) -> Result<Option<Secret>, CallError> {
     let kind = match &server.auth {
         Auth::None => return Ok(None),
         Auth::Static { value } => return Ok(Some(value.clone())),
-        Auth::Jwt { token } => return Ok(Some(bearer(token))),
+        Auth::Jwt { token } => return Ok(Some(with_scheme("Bearer", token))),
         Auth::Basic { username, password } => return Ok(Some(basic(username, password))),
         Auth::OAuth2 { .. } => "oauth2",
         Auth::Keycloak { .. } => "keycloak",
@@ -108,7 +108,8 @@ fn add(credentials: &mut Credentials, credential: &Credential, scheme: &Security
         } => {
             credentials.query.push(pair(name, &token));
         }
-        SecurityScheme::Bearer => credentials.headers.push(("authorization".to_owned(), bearer(&token))),
+        SecurityScheme::Bearer => credentials.headers.push(("authorization".to_owned(), with_scheme("Bearer", &token))),
+        SecurityScheme::Http(name) => credentials.headers.push(("authorization".to_owned(), with_scheme(name, &token))),
         SecurityScheme::Basic => {
             let value = match credential {
                 Credential::Basic { username, password } => basic(username, password),
@@ -128,13 +129,14 @@ fn pair(name: &str, token: &Secret) -> Secret {
     Secret::new(format!("{}={}", encode(name), encode(token.expose())))
 }
 
-fn bearer(token: &Secret) -> Secret {
+/// The scheme's name and the secret, which may begin with that name already. (RFC 9110, section 11.4)
+fn with_scheme(name: &str, token: &Secret) -> Secret {
     let text = token.expose();
-    let has_scheme = text.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("bearer "));
-    if has_scheme {
+    let start = text.get(..name.len()).unwrap_or_default();
+    if start.eq_ignore_ascii_case(name) && text.get(start.len()..).is_some_and(|rest| rest.starts_with(' ')) {
         token.clone()
     } else {
-        Secret::new(format!("Bearer {text}"))
+        Secret::new(format!("{name} {text}"))
     }
 }
 

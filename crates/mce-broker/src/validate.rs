@@ -114,7 +114,12 @@ impl FunctionValidators {
     fn check_body(&self, index: usize, variant: &BodyVariant, value: &Value) -> Result<(), String> {
         let cell = self.bodies.get(index);
         match variant.format {
-            BodyFormat::Json => self.check(cell, &variant.schema, "body", value),
+            BodyFormat::Json => self.check(cell, &variant.schema, "body", value).or_else(|fault| {
+                // In a merge patch null removes a member, whatever its schema says. (RFC 7396, section 2)
+                let is_merge_patch = variant.media_type.starts_with("application/merge-patch+json");
+                let plain = is_merge_patch.then(|| without_nulls(value)).ok_or(fault)?;
+                self.check(cell, &variant.schema, "body", &plain)
+            }),
             BodyFormat::Form | BodyFormat::Multipart => {
                 let Value::Object(members) = value else {
                     return Err("`body`: expected an object with a member for each field".to_owned());
@@ -210,6 +215,13 @@ impl FunctionValidators {
             .and_then(Value::as_str)
             .map(str::to_owned)
     }
+}
+
+/// A value without members that are null, at any depth of objects. Arrays of a merge patch are replaced as a whole.
+fn without_nulls(value: &Value) -> Value {
+    let Value::Object(members) = value else { return value.clone() };
+    let kept = members.iter().filter(|(_, member)| !member.is_null());
+    Value::Object(kept.map(|(name, member)| (name.clone(), without_nulls(member))).collect())
 }
 
 fn is_binary(schema: &Value) -> bool {

@@ -261,6 +261,8 @@ pub enum SecurityScheme {
     Basic,
     /// `http` with scheme `bearer`, `oauth2` and `openIdConnect`: the secret is a bearer token.
     Bearer,
-    /// A kind that cannot be filled in, such as `mutualTLS`; with its name.
+    /// `http` with another scheme, in which the secret follows its name: `SharedAccessKey SECRET`. The name is a token.
+    Http(String),
+    /// A kind that cannot be filled in, such as `mutualTLS` or HTTP's `digest`; with its name.
     Other(String),
 }

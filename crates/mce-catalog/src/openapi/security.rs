@@ -89,12 +89,20 @@ fn scheme(node: &Node<'_>) -> SecurityScheme {
         "apikey" => api_key(node).unwrap_or_else(|| SecurityScheme::Other("apiKey".to_owned())),
         "basic" => SecurityScheme::Basic,
         "oauth2" | "openidconnect" => SecurityScheme::Bearer,
-        "http" => match node.text("scheme").unwrap_or_default().to_ascii_lowercase().as_str() {
-            "basic" => SecurityScheme::Basic,
-            "bearer" => SecurityScheme::Bearer,
-            other => SecurityScheme::Other(prose::line(other, 80)),
-        },
+        "http" => http(node.text("scheme").unwrap_or_default()),
         _ => SecurityScheme::Other(prose::line(kind, 80)),
+    }
+}
+
+/// Schemes that answer a challenge need more than a secret. (IANA, HTTP Authentication Scheme Registry)
+const CHALLENGED: [&str; 6] = ["digest", "hoba", "mutual", "negotiate", "scram-sha-1", "scram-sha-256"];
+
+fn http(name: &str) -> SecurityScheme {
+    match name.to_ascii_lowercase().as_str() {
+        "basic" => SecurityScheme::Basic,
+        "bearer" => SecurityScheme::Bearer,
+        other if is_token(name) && !CHALLENGED.contains(&other) => SecurityScheme::Http(prose::line(name, 80)),
+        other => SecurityScheme::Other(prose::line(other, 80)),
     }
 }
 
