@@ -10,13 +10,13 @@ from pathlib import Path
 # Calls one after the other; a failure is an outcome like a value. What JSON cannot hold is shown by the program's result.
 PROGRAM = """
 import json
-from mce import call_function, fetch
+import mce
 
 def outcome(operation, arguments):
     try:
         if operation.startswith("http"):
-            return {"value": fetch(operation).text}
-        return {"value": call_function("judged:" + operation, arguments)}
+            return {"value": mce.fetch(operation).text}
+        return {"value": mce.call_function("judged:" + operation, arguments)}
     except Exception as error:
         kind = getattr(error, "type", type(error).__name__)
         return {"error": kind, "status": getattr(error, "status", None), "body": getattr(error, "body", None), "text": str(error)}

@@ -9,11 +9,12 @@ import sys
 import time
 from pathlib import Path
 
+import autorest_judge
 import spector_judge
 import tools
 from mce import Mce
 
-JUDGES = {"spector": spector_judge}
+JUDGES = {"autorest": autorest_judge, "spector": spector_judge}
 ROOT = Path(__file__).resolve().parents[2]
 
 

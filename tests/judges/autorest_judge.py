@@ -1,0 +1,97 @@
+"""The judge of AutoRest: `@microsoft.azure/autorest.testserver`, which counts a key for each request that is right."""
+import json
+import re
+import urllib.request
+
+import tools
+from autorest.calls import CALLS
+from mce import Call
+from verdict import Verdict
+
+PACKAGES = ["@microsoft.azure/autorest.testserver@3.3.51"]
+CATEGORIES = ("vanilla", "optional", "azure", "dpg")
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
+
+
+def run(mce, folder, dump=None):
+    """A verdict on each key of the judge's categories."""
+    tools.install(folder, PACKAGES)
+    package = (folder / "node_modules/@microsoft.azure/autorest.testserver").resolve()
+    port = tools.free_port()
+    arguments = [package / "dist/cli/cli.js", "run", f"--port={port}", f"--coverageDirectory={(folder / 'coverage').resolve()}"]
+    with tools.server(folder, arguments, port, folder / "server.log", "/report") as origin:
+        documents = {file.stem: json.loads(file.read_text("utf-8-sig")) for file in sorted((package / "swagger").glob("*.json"))}
+        plans = {name: plan(origin, document) for name, document in documents.items()}
+        urllib.request.urlopen(urllib.request.Request(origin + "/report/clear", method="POST")).read()
+        notes = []
+        for name, document in documents.items():
+            calls = plans[name]
+            server = {"base_url": origin + document.get("basePath", "").rstrip("/"), **server_of(name)}
+            _, outcomes = mce.run(package / "swagger" / f"{name}.json", server, calls)
+            notes += [(name, call, outcome) for call, outcome in zip(calls, outcomes)]
+        verdicts = []
+        for category in CATEGORIES:
+            for key, count in tools.get_json(f"{origin}/report/{category}").items():
+                verdicts.append(Verdict(key, count > 0, category))
+    if dump:
+        dump.write_text("".join(f"{name} {call.operation} {json.dumps(call.arguments)[:200]} -> {json.dumps(outcome)[:400]}\n" for name, call, outcome in notes))
+    return verdicts
+
+
+def server_of(name):
+    return {}
+
+
+def plan(origin, document):
+    """Calls for the operations of a document: with what `CALLS` says, else with what the document and the judge themselves say."""
+    calls = []
+    for path, item in document.get("paths", {}).items():
+        for method in METHODS:
+            if method in item:
+                operation = item[method]
+                parameters = [resolve(document, p) for p in [*item.get("parameters", []), *operation.get("parameters", [])]]
+                given = CALLS.get(operation.get("operationId"))
+                if given is None:
+                    given = [derived(origin, document, path, item, method, parameters)]
+                calls += [Call(operation.get("operationId", path), f"{method.upper()} {path}", arguments) for arguments in given]
+    return calls
+
+
+def resolve(document, node):
+    while "$ref" in node:
+        target = document
+        for part in node["$ref"].removeprefix("#/").split("/"):
+            target = target[part.replace("~1", "/").replace("~0", "~")]
+        node = target
+    return node
+
+
+def derived(origin, document, path, item, method, parameters):
+    """Constants, and as a body what a GET of the same path answers."""
+    out = {}
+    for parameter in parameters:
+        if parameter["in"] == "body":
+            value = same_as_answer(origin, document, path) if "get" in item else None
+            if value is not None:
+                out["body"] = value
+        elif len(parameter.get("enum", [])) == 1:
+            out[parameter["name"]] = parameter["enum"][0]
+        elif parameter.get("required") and parameter.get("enum"):
+            out[parameter["name"]] = parameter["enum"][0]
+    return out
+
+
+def same_as_answer(origin, document, path):
+    if "{" in path:
+        return None
+    try:
+        with urllib.request.urlopen(origin + document.get("basePath", "").rstrip("/") + path, timeout=20) as answer:
+            text, media = answer.read().decode(), answer.headers.get_content_type()
+    except (OSError, ValueError):
+        return None
+    if media.endswith("xml"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
