@@ -25,6 +25,12 @@ class Operation:
         clashes = parameter["name"] == "body" and "requestBody" in self.data
         return parameter["name"] if is_first and not clashes else f"{parameter['name']} ({parameter['in']})"
 
+    def is_ignored(self, parameter):
+        """Whether the parameter is no argument: ignored by the rules, or filled in from credentials."""
+        needed = self.data.get("security", self.document.root.get("security", []))
+        keys = [self.document.schemes().get(name, {}) for alternative in needed for name in alternative]
+        return is_ignored_header(parameter) or any(k.get("name") == parameter["name"] and k.get("in") == parameter["in"] for k in keys)
+
     def content(self):
         return self.document.resolve(self.data.get("requestBody", {})).get("content", {})
 
@@ -47,6 +53,10 @@ class Document:
             parameter = self.resolve(parameter)
             merged[parameter["name"], parameter["in"]] = parameter
         return Operation(self, f"{method.upper()} {path}", method, path, list(merged.values()), data)
+
+    def schemes(self):
+        """The security schemes by name."""
+        return self.root.get("securityDefinitions") or self.root.get("components", {}).get("securitySchemes", {})
 
     def resolve(self, node):
         for _ in range(20):

@@ -10,11 +10,12 @@ import time
 from pathlib import Path
 
 import autorest_judge
+import prism_judge
 import spector_judge
 import tools
 from mce import Mce
 
-JUDGES = {"autorest": autorest_judge, "spector": spector_judge}
+JUDGES = {"autorest": autorest_judge, "spector": spector_judge, "prism": prism_judge}
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -12,7 +12,7 @@ def find(documents, method, path):
     for document in documents:
         for operation in document.operations:
             template = document.base_path + operation.path.partition("?")[0]
-            match = re.fullmatch(pattern(operation, template), path)
+            match = re.fullmatch(pattern(operation, template), path) or re.fullmatch(pattern(operation, template.rstrip("/")), path)
             if operation.method == method and match:
                 literal = len(re.sub(r"\{[^}]*\}", "", template))
                 found.append((literal, operation, match.groupdict()))

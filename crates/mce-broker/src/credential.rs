@@ -108,7 +108,9 @@ fn add(credentials: &mut Credentials, credential: &Credential, scheme: &Security
         } => {
             credentials.query.push(pair(name, &token));
         }
-        SecurityScheme::Bearer => credentials.headers.push(("authorization".to_owned(), with_scheme("Bearer", &token))),
+        SecurityScheme::Bearer => credentials
+            .headers
+            .push(("authorization".to_owned(), with_scheme("Bearer", &token))),
         SecurityScheme::Http(name) => credentials.headers.push(("authorization".to_owned(), with_scheme(name, &token))),
         SecurityScheme::Basic => {
             let value = match credential {

@@ -82,7 +82,8 @@ impl FunctionValidators {
 
     /// Chooses how the body is sent, and checks its value for that.
     ///
-    /// Files choose multipart and binary forms where there are such; else the first form wins that the value fits.
+    /// Files choose multipart and binary forms where there are such, of these the one of the type that the file says it has;
+    /// else the first form wins that the value fits.
     pub(crate) fn choose_variant<'f>(&self, function: &'f Function, given: &BodyArgument<'_>) -> Result<ChosenBody<'f>, CallError> {
         let variants = function.body.as_ref().map_or(&[][..], |body| &body.variants);
         let wanted = if is_surely_file(&given.value) {
@@ -93,9 +94,10 @@ impl FunctionValidators {
             None
         };
         let mut first_fault = None;
-        let preferred = variants.iter().enumerate().filter(|(_, variant)| Some(variant.format) == wanted);
-        let others = variants.iter().enumerate().filter(|(_, variant)| Some(variant.format) != wanted);
-        for (index, variant) in preferred.chain(others) {
+        let mut ordered: Vec<_> = variants.iter().enumerate().collect();
+        // Stable: among equals the order of the variants stays.
+        ordered.sort_by_key(|(_, variant)| (Some(variant.format) != wanted, !is_type_of_file(variant, &given.value)));
+        for (index, variant) in ordered {
             match self.check_body(index, variant, &given.value) {
                 Ok(()) => {
                     return Ok(ChosenBody {
@@ -215,6 +217,12 @@ impl FunctionValidators {
             .and_then(Value::as_str)
             .map(str::to_owned)
     }
+}
+
+/// Whether a file says that it has the media type of this form.
+fn is_type_of_file(variant: &BodyVariant, value: &Value) -> bool {
+    let own = value.get("content_type").and_then(Value::as_str).unwrap_or_default();
+    own.eq_ignore_ascii_case(&variant.media_type)
 }
 
 /// A value without members that are null, at any depth of objects. Arrays of a merge patch are replaced as a whole.

@@ -62,7 +62,9 @@ pub(crate) fn build_request(
     let mut parts = RequestParts {
         method: target.method.clone(),
         path: path::expand(template, arguments)?,
-        query: fixed_query.map(query::fixed_pairs).unwrap_or_default(),
+        query: fixed_query
+            .map(|fixed| query::fixed_pairs(fixed, &arguments.parameters))
+            .unwrap_or_default(),
         accept: header::accept(&target.accepts),
         ..RequestParts::default()
     };

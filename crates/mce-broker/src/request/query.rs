@@ -1,6 +1,6 @@
 //! Query parameters.
 
-use mce_catalog::function::ParameterEncoding;
+use mce_catalog::function::{Location, ParameterEncoding};
 use serde_json::Value;
 
 use super::encode::{encode, encode_except};
@@ -49,11 +49,16 @@ pub(super) fn whole(argument: &Argument<'_>) -> Result<Vec<String>, CallError> {
     }
 }
 
-/// Pairs that the document wrote into the path itself.
-pub(super) fn fixed_pairs(query: &str) -> Vec<String> {
+/// Pairs that the document wrote into the path itself. An argument of the same name stands in the place of such a pair:
+/// documents that write `/?comp=list` often declare the parameter `comp` too.
+pub(super) fn fixed_pairs(query: &str, arguments: &[Argument<'_>]) -> Vec<String> {
+    let is_given = |name: &str| {
+        let same = |argument: &Argument<'_>| argument.parameter.location == Location::Query && argument.parameter.original == name;
+        arguments.iter().any(same)
+    };
     query
         .split('&')
-        .filter(|pair| !pair.is_empty())
+        .filter(|pair| !pair.is_empty() && !is_given(pair.split('=').next().unwrap_or_default()))
         .map(|pair| encode_except(pair, QUERY_LITERALS))
         .collect()
 }

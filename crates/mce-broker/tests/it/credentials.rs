@@ -40,6 +40,7 @@ fn schemes() -> BTreeMap<String, SecurityScheme> {
         ("cookie", key(Location::Cookie, "sid")),
         ("basic", SecurityScheme::Basic),
         ("bearer", SecurityScheme::Bearer),
+        ("shared", SecurityScheme::Http("SharedKey".to_owned())),
         ("mutual", SecurityScheme::Other("mutualTLS".to_owned())),
     ];
     schemes.into_iter().map(|(name, scheme)| (name.to_owned(), scheme)).collect()
@@ -113,12 +114,14 @@ async fn the_first_alternative_is_taken_for_which_all_is_there() {
         ("query", token("q 1")),
         ("cookie", token("c;1")),
         ("bearer", token("b1")),
+        ("shared", token("k1")),
     ];
     for (alternatives, shown) in [
         (&[&["header"][..]][..], "/a X-Key h1"),
         (&[&["query"]], "/a?api%20key=q%201"),
         (&[&["cookie"]], "/a cookie sid=c%3B1"),
         (&[&["bearer"]], "/a authorization Bearer b1"),
+        (&[&["shared"]], "/a authorization SharedKey k1"),
         (
             &[&["mutual"], &["header", "mutual"], &["header", "query"]],
             "/a?api%20key=q%201 X-Key h1",

@@ -8,6 +8,9 @@ const MAX_LENGTH: usize = 200;
 /// Subtypes that are text whatever their type.
 const TEXTS: &str = "ecmascript graphql javascript json-seq jsonl jsonlines ndjson rtf sql toml x-jsonlines x-ndjson x-sh x-yaml xml yaml";
 
+/// Subtypes of `application` that are bytes.
+const BYTES: &str = "gzip java-archive msword octet-stream pdf wasm x-7z-compressed x-bzip2 x-gzip x-tar zip zstd";
+
 /// The type without parameters, in lower case.
 pub(super) fn essence(media_type: &str) -> String {
     media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
@@ -37,6 +40,12 @@ pub(super) fn is_text(media_type: &str) -> bool {
     essence.starts_with("text/") || subtype.ends_with("+xml") || subtype.ends_with("+yaml") || TEXTS.split(' ').any(|text| text == subtype)
 }
 
+/// Bytes, whatever schema the document writes beside it.
+fn is_bytes(essence: &str) -> bool {
+    let (kind, subtype) = essence.split_once('/').unwrap_or_default();
+    matches!(kind, "image" | "audio" | "video" | "font") || kind == "application" && BYTES.split(' ').any(|bytes| bytes == subtype)
+}
+
 /// How a body of this type becomes bytes, if the type alone says so.
 pub(super) fn format(media_type: &str) -> Option<BodyFormat> {
     let essence = essence(media_type);
@@ -48,8 +57,7 @@ pub(super) fn format(media_type: &str) -> Option<BodyFormat> {
         Some(BodyFormat::Multipart)
     } else if is_text(media_type) {
         Some(BodyFormat::Text)
-    } else if ["image/", "audio/", "video/", "font/"].iter().any(|kind| essence.starts_with(kind)) || essence == "application/octet-stream"
-    {
+    } else if is_bytes(&essence) {
         Some(BodyFormat::Binary)
     } else {
         None
@@ -86,6 +94,7 @@ mod tests {
         check("text/xml; charset=utf-8", Some(BodyFormat::Text));
         check("application/soap+xml", Some(BodyFormat::Text));
         check("image/png", Some(BodyFormat::Binary));
+        check("application/PDF", Some(BodyFormat::Binary));
         check("application/vnd.example", None);
     }
 

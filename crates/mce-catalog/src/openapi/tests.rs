@@ -161,7 +161,8 @@ fn a_parameter_that_is_a_credential_is_no_argument() {
     let document = read_value(&json!({
         "openapi": "3.0.3",
         "security": [{"key": []}, {}],
-        "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}, "o": {"type": "oauth2"}, "m": {"type": "mutualTLS"}}},
+        "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}, "o": {"type": "oauth2"}, "m": {"type": "mutualTLS"},
+            "shared": {"type": "http", "scheme": "SharedKey"}, "digest": {"type": "http", "scheme": "Digest"}}},
         "paths": {"/a": {
             "get": {"parameters": [{"name": "x-key", "in": "header", "required": true}, {"name": "X-Key", "in": "query"}]},
             "put": {"security": [], "parameters": [{"name": "X-Key", "in": "header"}]},
@@ -185,6 +186,8 @@ fn a_parameter_that_is_a_credential_is_no_argument() {
     assert_eq!(http(&document.functions[1]).security, Vec::<Vec<String>>::new());
     assert_eq!(document.security_schemes["o"], SecurityScheme::Bearer);
     assert_eq!(document.security_schemes["m"], SecurityScheme::Other("mutualTLS".to_owned()));
+    assert_eq!(document.security_schemes["shared"], SecurityScheme::Http("SharedKey".to_owned()));
+    assert_eq!(document.security_schemes["digest"], SecurityScheme::Other("digest".to_owned()));
 }
 
 #[test]
