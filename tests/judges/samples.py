@@ -134,7 +134,7 @@ def make_object(document, schema, depth):
 
 
 def make_array(document, schema, depth):
-    count = schema.get("minItems", 0) or (0 if depth else 1)
+    count = schema.get("minItems", 0) or (1 if depth < 3 else 0)
     return [sample(document, schema.get("items", {}), depth + 1) for _ in range(count)] if depth < MAX_DEPTH else []
 
 

@@ -1,5 +1,6 @@
 """The judge of TypeSpec: `@typespec/spector` with the scenarios of `@typespec/http-specs`."""
 import base64
+import concurrent.futures
 import json
 import re
 import subprocess
@@ -23,6 +24,15 @@ BODIES = {
     "Type_Model_Visibility_headModel": {},
     "Type_Model_Visibility_getModel": {},
 }
+EXPLAINED = {
+    r"Parameters_Path_optional": "the emitted document has the path `/parameters/path/optional{name}`, without the slash that `{/name}` stands for",
+    r"Payload_MultiPart_FormData_HttpParts_jsonArrayAndFileArray": "an array in one JSON part, where the emitted document says (by OpenAPI) one part for each item",
+    r"Routes_PathParameters_PathExpansion_Explode_(array|record)": "`{/param*}` of RFC 6570, which OpenAPI cannot say",
+    r"Type_Enum_Fixed_String_putUnknownValue": "a value outside of the enum, which is refused before it is sent",
+    r"Payload_Pageable_.*([lL]ink|linkString|NextLink)": "the next page is at a URL of the answer and no operation; passes where programs have `fetch`",
+}
+# Of all calls the mocks of one folder see those of one thread.
+JOBS = 4
 HERE = Path(__file__).resolve().parent / "spector"
 PACKAGES = [
     "@typespec/http-specs@0.1.0-alpha.33-dev.3",
@@ -50,9 +60,12 @@ def run(mce, folder, version="3.1.0"):
     arguments += ["--coverageFile", (folder / "coverage.json").resolve()]
     with tools.server(folder, arguments, port, folder / "server.log", "/.coverage") as origin:
         PNG["base64"] = base64.b64encode((package / PNG["base64"]).read_bytes()).decode()
-        verdicts = []
-        for name in sorted({s["folder"] for s in scenarios}):
-            verdicts += judge_folder(mce, origin, emitted / name, [s for s in scenarios if s["folder"] == name])
+        by_folder = {}
+        for scenario in scenarios:
+            by_folder.setdefault(scenario["folder"], []).append(scenario)
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+            judged = pool.map(lambda item: judge_folder(mce, origin, emitted / item[0], item[1]), by_folder.items())
+            verdicts = [verdict for verdicts in judged for verdict in verdicts]
         marks = {key: mark for report in tools.get_json(origin + "/.coverage") for key, mark in report["results"].items()}
     for verdict in verdicts:
         verdict.mark = marks.get(verdict.key, "unknown to the judge")

@@ -119,9 +119,12 @@ def body(operation, expected):
         return multipart(operation, expected)
     if "base64" in expected:
         return {"base64": expected["base64"], "content_type": media}
+    schema = operation.document.resolve(next(iter(operation.content().values())).get("schema", {}))
+    if re.search(r"[/+]json$", media) and schema.get("format") == "binary":
+        return {"text": expected["text"], "content_type": media}
     if re.search(r"[/+]json$", media):
         return json.loads(expected["text"])
-    types = operation.document.kinds(next(iter(operation.content().values())).get("schema"))
+    types = operation.document.kinds(schema)
     return expected["text"] if "/xml" in media or media.startswith("text/") or "string" in types else {"text": expected["text"]}
 
 

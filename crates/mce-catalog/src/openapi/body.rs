@@ -64,12 +64,14 @@ impl<'a> Reader<'a> {
     ) -> RankedVariant {
         let fields = schema.as_ref().map(|schema| self.binary_fields(schema)).unwrap_or_default();
         let media_type = media_type::concrete(media_type, fields.is_whole);
-        let format = media_type::format(&media_type).unwrap_or(if fields.is_structured {
+        let format = match media_type::format(&media_type) {
+            // A file that holds JSON, not a JSON text that holds a file.
+            Some(BodyFormat::Json) if fields.is_whole => BodyFormat::Binary,
+            Some(format) => format,
             // An own type of the API: what has a structure can only be JSON.
-            BodyFormat::Json
-        } else {
-            BodyFormat::Binary
-        });
+            None if fields.is_structured => BodyFormat::Json,
+            None => BodyFormat::Binary,
+        };
         let described = schema
             .as_ref()
             .and_then(|schema| schema.text("description"))

@@ -221,6 +221,14 @@ fn bodies_prefer_json_unless_a_file_is_required() {
         &[("application/octet-stream", BodyFormat::Binary)],
     );
     check(
+        json!({"application/json": {"schema": {"type": "string", "format": "binary"}}}),
+        &[("application/json", BodyFormat::Binary)],
+    );
+    check(
+        json!({"application/pdf": {"schema": {"type": "object"}}}),
+        &[("application/pdf", BodyFormat::Binary)],
+    );
+    check(
         json!({"application/vnd.own": {"schema": {"type": "object"}}}),
         &[("application/vnd.own", BodyFormat::Json)],
     );
