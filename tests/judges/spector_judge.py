@@ -31,7 +31,7 @@ EXPLAINED = {
     r"Type_Enum_Fixed_String_putUnknownValue": "a value outside of the enum, which is refused before it is sent",
     r"Payload_Pageable_.*([lL]ink|linkString|NextLink)": "the next page is at a URL of the answer and no operation; passes where programs have `fetch`",
 }
-# Of all calls the mocks of one folder see those of one thread.
+# Folders at a time. The calls of one folder stay in order: of several to one mock the last counts.
 JOBS = 4
 HERE = Path(__file__).resolve().parent / "spector"
 PACKAGES = [

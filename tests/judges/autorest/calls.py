@@ -142,6 +142,7 @@ CALLS = {
     "POST /errorStatusCodes/Pets/hasModelsParam": [{"models": "value1"}],
     "PUT /xml/jsoninput": body({"id": 42}),
     "GET /customuri/{subscriptionId}/{keyName}": [{"subscriptionId": "test12", "keyName": "key1", "keyVersion": "v1"}],
+    "GET /paging/maxPageSize": [{}],
     "POST /header/param/existingkey": [{"User-Agent": "overwrite"}],
     **{f"POST /header/param/prim/{kind}": [{"scenario": s} | ({} if v is None else {"value": v}) for k, s, v in HEADERS if k == kind] for kind, _, _ in HEADERS},
     **{f"POST /header/response/prim/{kind}": [{"scenario": s} for k, s, _ in HEADERS if k == kind] for kind, _, _ in HEADERS},
@@ -180,6 +181,7 @@ CALLS.update(path_items())
 SERVERS = {
     "security-key": {"credentials": {"AzureKey": "123456789"}},
     "security-aad": {"credentials": {"AADToken": "https://security.microsoft.com/.default"}},
+    "header": {"extra_headers": {"x-ms-client-request-id": "9C4D50EE-2D56-4CD3-8152-34347DC9F2B0"}},
     "error-with-secrets": {"credentials": {"SharedKey": f"SharedKey {KEY}"}},
 }
 # Paths of base URLs that the documents give in an extension of AutoRest.
