@@ -29,7 +29,9 @@ class Operation:
         """Whether the parameter is no argument: ignored by the rules, or filled in from credentials."""
         needed = self.data.get("security", self.document.root.get("security", []))
         keys = [self.document.schemes().get(name, {}) for alternative in needed for name in alternative]
-        return is_ignored_header(parameter) or any(k.get("name") == parameter["name"] and k.get("in") == parameter["in"] for k in keys)
+        # A bearer token that the document repeats as a parameter is filled in as well.
+        is_token = parameter["name"].lower() == "token" and "authentication token" in parameter.get("description", "").lower()
+        return is_ignored_header(parameter) or is_token and bool(keys) or any(k.get("name") == parameter["name"] and k.get("in") == parameter["in"] for k in keys)
 
     def content(self):
         return self.document.resolve(self.data.get("requestBody", {})).get("content", {})

@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
                     && TOKEN_NAMES.iter().any(|name| name.eq_ignore_ascii_case(original))
                     && declared.description().to_ascii_lowercase().contains("authentication token")
             }
-            Some(SecurityScheme::Basic | SecurityScheme::Other(_)) | None => false,
+            Some(SecurityScheme::Basic | SecurityScheme::Http(_) | SecurityScheme::Other(_)) | None => false,
         })
     }
 }
