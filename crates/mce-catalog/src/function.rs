@@ -41,6 +41,9 @@ pub struct Function {
     pub result: Option<Value>,
     /// Error answers that the document describes, by status (`404`, `4XX`, `default`), with their descriptions.
     pub errors: BTreeMap<String, String>,
+    /// How further pages of its answer are asked for, as far as the document tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pagination: Option<Pagination>,
     /// How it is called.
     pub target: Target,
 }
@@ -166,6 +169,60 @@ pub enum Style {
     DeepObject,
     /// Items joined by `%09`.
     TabDelimited,
+}
+
+/// How further pages of an answer are asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pagination {
+    /// What leads to the next page.
+    pub advance: Advance,
+    /// Where the items of a page are: names of properties, none for the answer itself. `None` if that is not known.
+    pub items: Option<Vec<String>>,
+}
+
+/// What leads to the next page. A `parameter` is the key of a parameter, or `body` and the name of a property of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Advance {
+    /// The `Link` field of the answer with the relation `next`. (RFC 8288)
+    Links,
+    /// A value in the answer: what the parameter gets next, or an address whose query says it.
+    Cursor {
+        /// `None` if the value is an address.
+        parameter: Option<Vec<String>>,
+        /// Where it is in the answer.
+        next: Vec<String>,
+    },
+    /// The parameter gets the `id` of the last item, as long as the answer says that there is more.
+    LastItem {
+        /// Which one.
+        parameter: Vec<String>,
+    },
+    /// The parameter counts pages.
+    Page {
+        /// Which one.
+        parameter: Vec<String>,
+        /// The number of the first page.
+        first: i64,
+    },
+    /// The parameter counts items.
+    Offset {
+        /// Which one.
+        parameter: Vec<String>,
+        /// The number of the first item.
+        first: i64,
+    },
+}
+
+impl Advance {
+    /// The parameter that leads to the next page, if there is one.
+    pub fn parameter(&self) -> Option<&[String]> {
+        match self {
+            Self::Links => None,
+            Self::Cursor { parameter, .. } => parameter.as_deref(),
+            Self::LastItem { parameter } | Self::Page { parameter, .. } | Self::Offset { parameter, .. } => Some(parameter),
+        }
+    }
 }
 
 /// A request body.

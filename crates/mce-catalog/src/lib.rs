@@ -7,6 +7,7 @@ pub mod function;
 pub mod lookup;
 pub mod names;
 pub mod openapi;
+mod pagination;
 pub mod schema;
 pub mod search;
 pub mod store;

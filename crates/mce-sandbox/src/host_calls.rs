@@ -89,6 +89,28 @@ pub struct FunctionStub {
     pub parameters: Vec<ParameterStub>,
     /// The signature, one line, as the function's documentation.
     pub signature: String,
+    /// How further pages of its answer are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pagination: Option<PaginationStub>,
+}
+
+/// How further pages are asked for; the form of `how` of `mce.paginate`. Paths are names of properties.
+#[derive(Debug, Clone, Serialize)]
+pub struct PaginationStub {
+    /// `links`, `cursor`, `last_item`, `page` or `offset`.
+    pub by: &'static str,
+    /// An argument in the program's language, or `body` and a property of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameter: Option<Vec<String>>,
+    /// Where the answer says what comes next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<Vec<String>>,
+    /// The number of the first page or item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<i64>,
+    /// Where the answer has the items; empty for the answer itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<Vec<String>>,
 }
 
 /// An argument of a [`FunctionStub`].
@@ -101,6 +123,12 @@ pub struct ParameterStub {
     /// The only values it may have, if few and known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub literals: Option<Vec<Value>>,
+    /// Its name in the query, if that is where it is sent and it is one value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// It is a whole number.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
 }
 
 /// The answer to [`HostCall::Describe`].

@@ -11,6 +11,7 @@ use super::reference::{Node, References};
 use super::type_name::{TypeTable, rename};
 use super::{CompileError, Document, Load, Origin, Overlay, Problem, Skipped, prose, type_cycle};
 use crate::function::{Function, SecurityScheme, Target, Types};
+use crate::pagination;
 
 /// Problems that are kept.
 const MAX_PROBLEMS: usize = 500;
@@ -174,6 +175,9 @@ impl<'a> Reader<'a> {
             for schema in types.values_mut().chain(functions.iter_mut().flat_map(schemas)) {
                 rename(schema, &renames);
             }
+        }
+        for function in &mut functions {
+            function.pagination = pagination::detect(function, &types);
         }
         let has_base_url = |function: &Function| matches!(&function.target, Target::Http(http) if http.base_url.is_some());
         if functions.iter().any(has_base_url) {

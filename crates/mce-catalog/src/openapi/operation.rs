@@ -2,9 +2,10 @@
 
 use super::document::{Reader, Version};
 use super::prose;
+use super::response::Responses;
 use super::schema::weight;
 use super::walk::Found;
-use crate::function::{Effect, Function, HttpTarget, Target};
+use crate::function::{Advance, Effect, Function, HttpTarget, Pagination, Target};
 
 /// Tags that are kept of one operation.
 const MAX_TAGS: usize = 20;
@@ -48,7 +49,12 @@ impl<'a> Reader<'a> {
             _ => self.request_body(node)?,
         };
         let parameters = self.parameters(found, &declared, &security, body.is_some());
-        let (result, accepts, errors) = self.responses(found);
+        let Responses {
+            result,
+            accepts,
+            errors,
+            has_links,
+        } = self.responses(found);
         let description = node.text("description").unwrap_or_default();
         let (item_summary, item_description) = (found.item.text("summary"), found.item.text("description"));
         let summary = node
@@ -91,6 +97,10 @@ impl<'a> Reader<'a> {
             body,
             result,
             errors,
+            pagination: has_links.then_some(Pagination {
+                advance: Advance::Links,
+                items: None,
+            }),
             target: Target::Http(HttpTarget {
                 method: found.method.clone(),
                 path: path_on_the_wire(found.path),

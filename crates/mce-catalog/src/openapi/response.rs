@@ -30,8 +30,17 @@ impl Answer<'_> {
     }
 }
 
-/// The result type, the media types to ask for, and the errors by status.
-type Responses = (Option<Value>, Vec<String>, BTreeMap<String, String>);
+/// What the answers of an operation tell.
+pub(super) struct Responses {
+    /// The type of a successful one.
+    pub(super) result: Option<Value>,
+    /// Media types to ask for.
+    pub(super) accepts: Vec<String>,
+    /// Descriptions of the others by status.
+    pub(super) errors: BTreeMap<String, String>,
+    /// A successful one has a `Link` field.
+    pub(super) has_links: bool,
+}
 
 impl<'a> Reader<'a> {
     pub(super) fn responses(&mut self, found: &Found<'a>) -> Responses {
@@ -51,7 +60,16 @@ impl<'a> Reader<'a> {
             let description = answer.followed.description.or_else(|| answer.followed.node.text("description"));
             (answer.status.clone(), prose::line(description.unwrap_or_default(), MAX_ERROR))
         });
-        (result, accepts, errors.collect())
+        let has_links = good
+            .iter()
+            .filter_map(|answer| answer.followed.node.get("headers"))
+            .any(|headers| headers.members().any(|(name, _)| name.eq_ignore_ascii_case("link")));
+        Responses {
+            result,
+            accepts,
+            errors: errors.collect(),
+            has_links,
+        }
     }
 
     fn answers(&mut self, operation: &Node<'a>) -> Vec<Answer<'a>> {

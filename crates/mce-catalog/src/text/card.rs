@@ -19,7 +19,7 @@ use super::{
     typescript,
 };
 use crate::{
-    function::{Body, Function, Location, Parameter, Types},
+    function::{Advance, Body, Function, Location, Pagination, Parameter, Types},
     schema,
 };
 
@@ -66,6 +66,9 @@ pub struct Card {
     pub body: Option<BodyCard>,
     /// The type of a successful answer.
     pub result: String,
+    /// How its answer goes on over further pages, and what gives them all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paginates: Option<String>,
     /// Error answers, by status.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, String>,
@@ -158,6 +161,7 @@ pub fn card(function: &Function, types: &Types, language: Language, budget: usiz
             .collect(),
         body: function.body.as_ref().map(|body| body_card(body, &parts, &annotation)),
         result: annotation(&parts.result),
+        paginates: function.pagination.as_ref().map(|pagination| paginates(pagination, function, language)),
         errors: errors
             .map(|(status, text)| (one_line(status, MAX_ERROR_CHARS), one_line(text, MAX_ERROR_CHARS)))
             .collect(),
@@ -175,6 +179,20 @@ fn description(function: &Function) -> String {
         (true, false) => description,
         (false, false) if description.starts_with(summary.trim_end_matches(['.', '…'])) => description,
         (false, false) => format!("{summary}\n{description}"),
+    }
+}
+
+fn paginates(pagination: &Pagination, function: &Function, language: Language) -> String {
+    let by = match &pagination.advance {
+        Advance::Links => "link header",
+        Advance::Cursor { .. } => "cursor",
+        Advance::LastItem { .. } => "last item",
+        Advance::Page { .. } => "page number",
+        Advance::Offset { .. } => "offset",
+    };
+    match language {
+        Language::Python => format!("by {by}; `mce.paginate({}, {{…}})` yields the items of all pages", function.python),
+        Language::TypeScript => format!("by {by}"),
     }
 }
 

@@ -1,4 +1,4 @@
-"""Helpers for programs: calls by name, calls at the same time, and the errors that calls raise."""
+"""Helpers for programs: calls by name, calls at the same time, pages, and the errors that calls raise."""
 
 import asyncio
 import concurrent.futures
@@ -14,6 +14,7 @@ from mce_guest.failures import (
     PolicyError,
     ToolError,
 )
+from mce_guest.paging import apaginate, paginate
 
 __all__ = [
     "ApiError",
@@ -26,11 +27,13 @@ __all__ = [
     "ToolError",
     "acall_function",
     "afetch",
+    "apaginate",
     "call_function",
     "call_mcp_tool",
     "discover_mcp_tools",
     "fetch",
     "get_tool_schema",
+    "paginate",
     "parallel",
     "search_tools",
 ]

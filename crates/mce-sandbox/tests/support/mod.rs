@@ -243,6 +243,8 @@ fn stub(name: &str, function: &str, parameters: &[(&str, bool, Option<Vec<Value>
             name: (*name).to_owned(),
             required: *required,
             literals: literals.clone(),
+            query: None,
+            whole: false,
         })
         .collect();
     FunctionStub {
@@ -250,6 +252,7 @@ fn stub(name: &str, function: &str, parameters: &[(&str, bool, Option<Vec<Value>
         function: function.to_owned(),
         parameters,
         signature: format!("{name}(...) -> dict"),
+        pagination: None,
     }
 }
 

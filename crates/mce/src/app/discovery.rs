@@ -7,11 +7,12 @@ use mce_catalog::function::{Effect, Function, Types};
 use mce_catalog::lookup::LookupError;
 use mce_catalog::schema;
 use mce_catalog::text;
-use mce_sandbox::{Description, FunctionStub, Language, ParameterStub};
+use mce_sandbox::{Description, FunctionStub, Language};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+use super::stub::stub;
 use crate::failure::Failure;
 
 /// Servers that `list_servers` names at most.
@@ -28,8 +29,6 @@ const FIRST_SIGNATURE_CHARS: usize = 900;
 const SIGNATURE_CHARS: usize = 400;
 /// Characters of the types in the answer of `get_functions`, for each function.
 const TYPE_CHARS: usize = 6_000;
-/// Literals that a stub carries at most; the check of more is the broker's.
-const STUB_LITERALS: usize = 50;
 
 /// Questions about functions.
 #[derive(Debug)]
@@ -229,26 +228,7 @@ impl Discovery {
     }
 
     fn stub(&self, function: &Function, language: Language) -> FunctionStub {
-        let types = self.types_for(function);
-        let parameters = function.parameters.iter().map(|parameter| ParameterStub {
-            name: match language {
-                Language::Python => parameter.python.clone(),
-                Language::TypeScript => parameter.typescript.clone(),
-            },
-            required: parameter.is_required,
-            literals: literals(&parameter.schema, &types),
-        });
-        let body = function.body.iter().map(|body| ParameterStub {
-            name: "body".to_owned(),
-            required: body.is_required,
-            literals: None,
-        });
-        FunctionStub {
-            name: name_in(function, language).to_owned(),
-            function: format!("{}.{}", function.server, function.python),
-            parameters: parameters.chain(body).collect(),
-            signature: text::signature(function, &types, text_language(language)),
-        }
+        stub(function, &self.types_for(function), language)
     }
 
     /// All functions of one server or of all, for `mce functions`.
@@ -343,25 +323,14 @@ fn listed_server(server: &ServerSummary) -> Value {
 }
 
 /// The only values that a parameter may have, where they are few.
-fn literals(schema: &Value, types: &Types) -> Option<Vec<Value>> {
-    let schema = schema::resolve(schema, types)?;
-    let values = match (schema.get("const"), schema.get("enum")) {
-        (Some(value), _) => vec![value.clone()],
-        (None, Some(Value::Array(values))) => values.clone(),
-        (None, _) => return None,
-    };
-    let is_plain = |value: &Value| !value.is_array() && !value.is_object();
-    (values.len() <= STUB_LITERALS && values.iter().all(is_plain)).then_some(values)
-}
-
-fn name_in(function: &Function, language: Language) -> &str {
+pub(super) fn name_in(function: &Function, language: Language) -> &str {
     match language {
         Language::Python => &function.python,
         Language::TypeScript => &function.typescript,
     }
 }
 
-fn text_language(language: Language) -> text::Language {
+pub(super) fn text_language(language: Language) -> text::Language {
     match language {
         Language::Python => text::Language::Python,
         Language::TypeScript => text::Language::TypeScript,

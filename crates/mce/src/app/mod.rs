@@ -11,6 +11,7 @@ mod run_calls;
 mod skills;
 mod state;
 mod views;
+mod stub;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

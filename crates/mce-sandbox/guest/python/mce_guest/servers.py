@@ -159,6 +159,9 @@ def _make_function(host, stub, server, is_async):
 
     # Gives `value`, `status` and `headers`: links to further pages, rate limits, places.
     function.with_headers = with_headers
+    # What `paginate` needs.
+    function.parameters = stub["parameters"]
+    function.pagination = stub.get("pagination")
     function.__name__ = function.__qualname__ = stub["name"]
     function.__module__ = f"{server}.aio" if is_async else f"{server}.functions"
     function.__doc__ = stub["signature"]

@@ -1,0 +1,96 @@
+//! Functions as a worker needs them: names, the few values an argument may have, how pages follow.
+
+use mce_catalog::function::{Advance, Function, Location, Pagination, Parameter, Types};
+use mce_catalog::{schema, text};
+use mce_sandbox::{FunctionStub, Language, PaginationStub, ParameterStub};
+use serde_json::Value;
+
+use super::discovery::{name_in, text_language};
+
+/// Literals that a stub carries at most; the check of more is the broker's.
+const STUB_LITERALS: usize = 50;
+
+/// The function in the program's language.
+pub(super) fn stub(function: &Function, types: &Types, language: Language) -> FunctionStub {
+    let parameters = function.parameters.iter().map(|parameter| ParameterStub {
+        name: name_of(parameter, language).clone(),
+        required: parameter.is_required,
+        literals: literals(&parameter.schema, types),
+        query: (parameter.location == Location::Query && is_one(&parameter.schema, types)).then(|| parameter.original.clone()),
+        whole: is_type(&parameter.schema, types, "integer"),
+    });
+    let body = function.body.iter().map(|body| ParameterStub {
+        name: "body".to_owned(),
+        required: body.is_required,
+        literals: None,
+        query: None,
+        whole: false,
+    });
+    let pagination = function.pagination.as_ref();
+    FunctionStub {
+        name: name_in(function, language).to_owned(),
+        function: format!("{}.{}", function.server, function.python),
+        parameters: parameters.chain(body).collect(),
+        signature: text::signature(function, types, text_language(language)),
+        pagination: pagination.map(|pagination| pagination_stub(pagination, &function.parameters, language)),
+    }
+}
+
+fn pagination_stub(pagination: &Pagination, parameters: &[Parameter], language: Language) -> PaginationStub {
+    let (by, next, first) = match &pagination.advance {
+        Advance::Links => ("links", None, None),
+        Advance::Cursor { next, .. } => ("cursor", Some(next.clone()), None),
+        Advance::LastItem { .. } => ("last_item", None, None),
+        Advance::Page { first, .. } => ("page", None, Some(*first)),
+        Advance::Offset { first, .. } => ("offset", None, Some(*first)),
+    };
+    PaginationStub {
+        by,
+        parameter: pagination.advance.parameter().map(|path| match path {
+            // Properties of the body keep their names.
+            [key] => vec![in_language(key, parameters, language)],
+            _ => path.to_vec(),
+        }),
+        next,
+        first,
+        items: pagination.items.clone(),
+    }
+}
+
+fn in_language(key: &str, parameters: &[Parameter], language: Language) -> String {
+    let parameter = parameters.iter().find(|parameter| parameter.key == key);
+    parameter.map_or_else(|| key.to_owned(), |parameter| name_of(parameter, language).clone())
+}
+
+fn name_of(parameter: &Parameter, language: Language) -> &String {
+    match language {
+        Language::Python => &parameter.python,
+        Language::TypeScript => &parameter.typescript,
+    }
+}
+
+fn literals(schema: &Value, types: &Types) -> Option<Vec<Value>> {
+    let schema = schema::resolve(schema, types)?;
+    let values = match (schema.get("const"), schema.get("enum")) {
+        (Some(value), _) => vec![value.clone()],
+        (None, Some(Value::Array(values))) => values.clone(),
+        (None, _) => return None,
+    };
+    let is_plain = |value: &Value| !value.is_array() && !value.is_object();
+    (values.len() <= STUB_LITERALS && values.iter().all(is_plain)).then_some(values)
+}
+
+/// Whether it is a text, a number or a boolean.
+fn is_one(schema: &Value, types: &Types) -> bool {
+    ["string", "integer", "number", "boolean"]
+        .iter()
+        .any(|kind| is_type(schema, types, kind))
+}
+
+fn is_type(schema: &Value, types: &Types, wanted: &str) -> bool {
+    match schema::resolve(schema, types).and_then(|schema| schema.get("type")) {
+        Some(Value::String(kind)) => kind == wanted,
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == wanted),
+        Some(_) | None => false,
+    }
+}
