@@ -18,7 +18,9 @@ mod watch;
 mod worker;
 
 pub use engine_error::EngineError;
-pub use host_calls::{BoxFuture, CallFailure, Description, FunctionStub, HostCall, HostCalls, HostValue, Naming, PaginationStub, ParameterStub};
+pub use host_calls::{
+    BoxFuture, CallFailure, Description, FunctionStub, HostCall, HostCalls, HostValue, Naming, PaginationStub, ParameterStub,
+};
 pub use options::{Launcher, Limits, SandboxOptions};
 pub use program::{Content, ErrorKind, Language, Outcome, Program, ProgramError};
 pub use sandbox::{LayerFact, PythonFacts, Sandbox, SandboxFacts};

@@ -161,7 +161,10 @@ pub fn card(function: &Function, types: &Types, language: Language, budget: usiz
             .collect(),
         body: function.body.as_ref().map(|body| body_card(body, &parts, &annotation)),
         result: annotation(&parts.result),
-        paginates: function.pagination.as_ref().map(|pagination| paginates(pagination, function, language)),
+        paginates: function
+            .pagination
+            .as_ref()
+            .map(|pagination| paginates(pagination, function, language)),
         errors: errors
             .map(|(status, text)| (one_line(status, MAX_ERROR_CHARS), one_line(text, MAX_ERROR_CHARS)))
             .collect(),

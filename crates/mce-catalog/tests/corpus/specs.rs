@@ -35,7 +35,7 @@ struct Row {
     operations: Option<usize>,
 }
 
-fn corpus() -> Option<PathBuf> {
+pub(crate) fn corpus() -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "tests have no configuration of their own")]
     let named = std::env::var_os("MCE_TEST_CORPUS").map(PathBuf::from);
     let folder = named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"));

@@ -8,5 +8,6 @@ mod compile;
 mod control;
 mod fetch;
 mod large_document;
+mod paging;
 mod project;
 mod serve;
