@@ -157,6 +157,7 @@ pub(crate) fn function(operation: &str) -> Function {
         body: None,
         result: None,
         errors: BTreeMap::new(),
+        pagination: None,
         target: Target::Http(HttpTarget {
             method: method.to_owned(),
             path: path.to_owned(),
