@@ -98,7 +98,6 @@ impl<'a> Reference<'a> {
     ///
     /// The last form may be read in several ways; the longest of the `servers` that fits wins.
     pub(crate) fn parse(text: &'a str, servers: &[&str]) -> Result<Self, LookupError> {
-        let text = text.trim();
         if let Some(rest) = text.strip_prefix("mcp__") {
             let fitting = servers
                 .iter()

@@ -22,6 +22,8 @@ fn server() -> ServerSettings {
         is_read_only: false,
         skills: None,
         top_level_functions: Vec::new(),
+        overlays: Vec::new(),
+        view: mce_config::ViewSettings::default(),
         unresolved: Vec::new(),
         overlays: Vec::new(),
         view: ViewSettings::default(),

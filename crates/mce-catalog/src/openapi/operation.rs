@@ -21,27 +21,8 @@ impl<'a> Reader<'a> {
     ///
     /// Why it cannot be called.
     pub(super) fn operation(&mut self, found: &Found<'a>) -> Result<Function, String> {
+        self.check(found)?;
         let node = &found.node;
-        if node.object().is_none() {
-            return Err("the operation is no object".to_owned());
-        }
-        if node.text("$ref").is_some() {
-            self.references.follow(node.clone())?;
-        }
-        if !is_token(&found.method) {
-            return Err("the method is no token of HTTP".to_owned());
-        }
-        if found.method.eq_ignore_ascii_case("CONNECT") {
-            return Err("a method that makes a tunnel cannot be called".to_owned());
-        }
-        if found.path.len() > MAX_PATH {
-            return Err(format!("its path is longer than {MAX_PATH} bytes"));
-        }
-        // Paths can share operations, which are then compiled for each of them.
-        let shared = found.item.get("parameters").map_or(0, |list| weight(list.value, MAX_WEIGHT));
-        if !self.spend(weight(node.value, MAX_WEIGHT) + shared) {
-            return Err("the document becomes too large".to_owned());
-        }
         let security = self.security(node);
         let declared = self.declared_parameters(found)?;
         let body = match self.version {
@@ -55,12 +36,6 @@ impl<'a> Reader<'a> {
             errors,
             has_links,
         } = self.responses(found);
-        let description = node.text("description").unwrap_or_default();
-        let (item_summary, item_description) = (found.item.text("summary"), found.item.text("description"));
-        let summary = node
-            .text("summary")
-            .filter(|text| !text.trim().is_empty())
-            .map(|text| prose::line(text, 120));
         Ok(Function {
             server: String::new(),
             operation: String::new(),
@@ -68,22 +43,8 @@ impl<'a> Reader<'a> {
             python: String::new(),
             typescript: String::new(),
             effect: effect(&found.method),
-            summary: summary
-                .or_else(|| {
-                    [description, item_summary.unwrap_or_default()]
-                        .into_iter()
-                        .map(|text| prose::first_sentence(text, 120))
-                        .find(|text| !text.is_empty())
-                })
-                .unwrap_or_default(),
-            description: prose::paragraphs(
-                if description.trim().is_empty() {
-                    item_description.unwrap_or_default()
-                } else {
-                    description
-                },
-                1000,
-            ),
+            summary: summary(found),
+            description: description(found),
             tags: node
                 .get("tags")
                 .iter()
@@ -110,6 +71,49 @@ impl<'a> Reader<'a> {
             }),
         })
     }
+
+    /// Whether the operation can be compiled at all, within what is left of the document's budget.
+    fn check(&mut self, found: &Found<'a>) -> Result<(), String> {
+        let node = &found.node;
+        if node.object().is_none() {
+            return Err("the operation is no object".to_owned());
+        }
+        if node.text("$ref").is_some() {
+            self.references.follow(node.clone())?;
+        }
+        if !is_token(&found.method) {
+            return Err("the method is no token of HTTP".to_owned());
+        }
+        if found.method.eq_ignore_ascii_case("CONNECT") {
+            return Err("a method that makes a tunnel cannot be called".to_owned());
+        }
+        if found.path.len() > MAX_PATH {
+            return Err(format!("its path is longer than {MAX_PATH} bytes"));
+        }
+        // Paths can share operations, which are then compiled for each of them.
+        let shared = found.item.get("parameters").map_or(0, |list| weight(list.value, MAX_WEIGHT));
+        if !self.spend(weight(node.value, MAX_WEIGHT) + shared) {
+            return Err("the document becomes too large".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The operation's summary, else the first sentence of its description, else those of its path.
+fn summary(found: &Found<'_>) -> String {
+    let own = found.node.text("summary").filter(|text| !text.trim().is_empty());
+    if let Some(text) = own {
+        return prose::line(text, 120);
+    }
+    let others = [found.node.text("description"), found.item.text("summary")];
+    let mut sentences = others.into_iter().flatten().map(|text| prose::first_sentence(text, 120));
+    sentences.find(|text| !text.is_empty()).unwrap_or_default()
+}
+
+/// The operation's description, else that of its path.
+fn description(found: &Found<'_>) -> String {
+    let own = found.node.text("description").filter(|text| !text.trim().is_empty());
+    prose::paragraphs(own.or_else(|| found.item.text("description")).unwrap_or_default(), 1000)
 }
 
 /// By method, as long as the configuration says nothing else.

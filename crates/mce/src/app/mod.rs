@@ -10,8 +10,8 @@ mod report;
 mod run_calls;
 mod skills;
 mod state;
-mod views;
 mod stub;
+mod views;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

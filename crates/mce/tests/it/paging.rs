@@ -9,6 +9,7 @@ use crate::project::Project;
 const ITEMS: usize = 7;
 const PAGE: usize = 3;
 
+#[expect(clippy::needless_pass_by_value, reason = "so that tests can write `json!` in place")]
 fn operation(id: &str, parameters: &[(&str, &str)], answer: Value) -> Value {
     let parameters: Vec<Value> = parameters
         .iter()
