@@ -93,19 +93,22 @@ fn search(catalog: &Catalog, text: &str, server: Option<&str>) -> Vec<String> {
 #[test]
 fn a_function_is_found_by_each_of_its_names() {
     let catalog = catalog(vec![view("shop", "shop.json", false)]);
-    for name in [
-        "shop.create_item",
-        "shop.createItem",
-        "shop:POST /items",
-        "mcp__shop__create_item",
-        " shop.create_item ",
-    ] {
+    for name in ["shop.create_item", "shop.createItem", "shop:POST /items", "mcp__shop__create_item"] {
         let function = catalog.resolve(name).unwrap();
         assert_eq!(
             (function.server.as_str(), function.python.as_str()),
             ("shop", "create_item"),
             "{name}"
         );
+    }
+    // Names are taken as they are: a forged one must not become a real one.
+    for name in [
+        " shop.create_item",
+        "shop.create_item ",
+        "mcp__shop__create_item ",
+        "shop.create_item\0",
+    ] {
+        assert!(catalog.resolve(name).is_err(), "{name:?}");
     }
 }
 

@@ -1,3 +1,5 @@
+//! Secrets and places in every form in which an API may echo them.
+
 use std::path::PathBuf;
 
 use base64::Engine;
@@ -22,8 +24,6 @@ fn server() -> ServerSettings {
         is_read_only: false,
         skills: None,
         top_level_functions: Vec::new(),
-        overlays: Vec::new(),
-        view: mce_config::ViewSettings::default(),
         unresolved: Vec::new(),
         overlays: Vec::new(),
         view: ViewSettings::default(),

@@ -338,6 +338,11 @@ fn query_faults(query: &str, fixed: &str, sent: &[Sent<'_>], is_swagger2: bool) 
     let mut faults = Vec::new();
     let mut pairs = Pairs::of(query);
     for (name, text) in Pairs::of(fixed).rest {
+        // An argument that is declared as well says what is sent in its place.
+        let is_argument = |it: &&Sent<'_>| it.parameter.place == "query" && it.parameter.name == decoded(name);
+        if sent.iter().find(is_argument).is_some_and(|it| it.value.is_some()) {
+            continue;
+        }
         let place = pairs
             .rest
             .iter()

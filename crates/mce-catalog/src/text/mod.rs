@@ -16,6 +16,7 @@ mod shape;
 mod shaper;
 mod signature;
 mod typescript;
+mod values;
 
 use serde::{Deserialize, Serialize};
 

@@ -46,11 +46,6 @@ const PAGINATED: &[(&str, &str, &str)] = &[
         "GET /users",
         "cursor next_page_token: next_page_token; items .users",
     ),
-    (
-        "notion-mcp.json",
-        "POST /v1/data_sources/{data_source_id}/query",
-        "cursor next_cursor: body.start_cursor; items .results",
-    ),
     ("openai.yaml", "GET /files", "cursor last_id: after; items .data"),
     ("apisguru-stripe.com.json", "GET /v1/balance", ""),
 ];

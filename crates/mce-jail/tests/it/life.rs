@@ -254,6 +254,8 @@ fn a_fork_server_in_rust_seals_its_worker() {
 #[test]
 fn a_command_inherits_nothing() {
     let (near, _far) = pair();
+    // A number that the shell does not use by itself.
+    let near = rustix::io::fcntl_dupfd_cloexec(&near, 100).unwrap();
     rustix::io::fcntl_setfd(&near, rustix::io::FdFlags::empty()).unwrap();
     let script = "cd /proc/self/fd && echo * && cd / && /usr/bin/env -u PWD -u OLDPWD -u _ -u SHLVL && kill -0 -$$ && pwd";
     let output = command("/bin/sh", Path::new("/usr"))

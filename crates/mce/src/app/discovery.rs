@@ -274,7 +274,7 @@ impl Discovery {
     }
 
     /// What a word of the command line means as the value of this argument: a text where only a text will do, else JSON.
-    pub(crate) fn argument_from_text(&self, reference: &str, name: &str, text: String) -> Result<Box<RawValue>, Failure> {
+    pub(crate) fn argument_from_text(&self, reference: &str, name: &str, text: &str) -> Result<Box<RawValue>, Failure> {
         let function = self.catalog.resolve(reference).ok();
         let wanted = function.as_ref().and_then(|function| {
             function.parameters.iter().find(|parameter| {
@@ -289,9 +289,9 @@ impl Discovery {
                 .and_then(|schema| schema.get("type"))
                 .is_some_and(|kind| kind == "string")
         });
-        match serde_json::from_str(&text) {
+        match serde_json::from_str(text) {
             Ok(json) if !is_text => Ok(json),
-            Ok(_) | Err(_) => to_raw_value(&text).map_err(Failure::internal),
+            Ok(_) | Err(_) => to_raw_value(text).map_err(Failure::internal),
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) async fn call(setup: &Setup, args: CallArgs) -> Result<ExitCode, Fail
     let is_json = meant.json.is_some();
     let mut arguments = meant.json.unwrap_or_default();
     for (name, text) in meant.single {
-        let value = app.discovery().argument_from_text(&args.function, &name, text)?;
+        let value = app.discovery().argument_from_text(&args.function, &name, &text)?;
         arguments.insert(name, value);
     }
     let value = app
