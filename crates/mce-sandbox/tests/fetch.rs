@@ -216,7 +216,7 @@ async fn httpx_goes_through_the_host() {
             json!(true),
         ),
         (
-            "httpx.Client(transport=httpx.HTTPTransport(retries=2), verify=False).get('https://a.test').status_code",
+            "httpx.Client(transport=httpx.HTTPTransport(retries=2), verify=False).get('http://a.test').status_code",
             json!(200),
         ),
     ];
