@@ -16,13 +16,27 @@ const LOG_LEVELS: [&str; 8] = ["info", "trace", "debug", "warn", "warning", "err
 
 const LAYERS: [&str; 4] = ["namespaces", "landlock", "seccomp", "rlimits"];
 
-/// Settings of earlier versions of this product that mean nothing here, and why.
-const WITHOUT_EFFECT: [(&str, &str); 2] = [
+const NO_DOCKER: &str = "programs run in the jail of this machine, without Docker";
+const NO_ENHANCEMENT: &str = "texts come from the documents alone";
+const ONLY_STDIO: &str = "this version serves over standard input and output only";
+
+/// Settings that are accepted, so that other people's files need no change, but change nothing in this version, and why.
+const WITHOUT_EFFECT: [(&str, &str); 12] = [
     (
         "compiled_output_dir",
         "compiled functions are kept in the data directory, see `data_dir`",
     ),
+    ("docker_host", NO_DOCKER),
+    ("docker_image", NO_DOCKER),
+    ("host", ONLY_STDIO),
+    ("lint_enabled", "programs are checked against the catalog before they start"),
+    ("llm_api_key", NO_ENHANCEMENT),
+    ("llm_enhance", NO_ENHANCEMENT),
+    ("llm_model", NO_ENHANCEMENT),
+    ("network_mode", NO_DOCKER),
+    ("port", ONLY_STDIO),
     ("sandbox_requirements_path", "libraries are found where Python finds them"),
+    ("surface", "this version has the surface `code` only"),
 ];
 
 /// What is known before the settings are read.

@@ -268,9 +268,10 @@ impl Discovery {
         self.catalog.types_to_show(function).unwrap_or_default()
     }
 
-    /// What calling a function does, if it can be found.
-    pub(crate) fn effect_of(&self, reference: &str) -> Option<Effect> {
-        self.catalog.resolve(reference).ok().map(|function| function.effect)
+    /// A function's own name, `server.function`, and what calling it does, if it can be found.
+    pub(crate) fn named(&self, reference: &str) -> Option<(String, Effect)> {
+        let function = self.catalog.resolve(reference).ok()?;
+        Some((format!("{}.{}", function.server, function.python), function.effect))
     }
 
     /// What a word of the command line means as the value of this argument: a text where only a text will do, else JSON.

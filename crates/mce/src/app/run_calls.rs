@@ -56,14 +56,20 @@ impl RunCalls {
             arguments,
         };
         let start = Instant::now();
+        // Whatever may have reached the API is told, so that nobody repeats a write without knowing.
+        let failed = || {
+            let (name, effect) = self
+                .discovery
+                .named(function)
+                .unwrap_or_else(|| (function.to_owned(), Effect::Write));
+            self.count(&name, effect, start, false);
+        };
+        let unfinished = Unfinished::new(&failed);
         let result = self.broker.call(request).await;
+        unfinished.finish();
         match &result {
             Ok(answer) => self.count(&answer.function, answer.effect, start, true),
-            // Whatever may have reached the API is told, so that nobody repeats a write without knowing.
-            Err(error) if may_have_been_sent(&error.kind) => {
-                let effect = self.discovery.effect_of(function).unwrap_or(Effect::Write);
-                self.count(error.function.as_deref().unwrap_or(function), effect, start, false);
-            }
+            Err(error) if may_have_been_sent(&error.kind) => failed(),
             Err(_) => {}
         }
         let answer = result.map_err(call_failure)?;
@@ -77,7 +83,10 @@ impl RunCalls {
     async fn fetch(&self, request: FetchRequest<'_>) -> Result<HostValue, CallFailure> {
         let effect = FetchRequest::effect(request.method);
         let start = Instant::now();
+        let failed = || self.count("fetch", effect, start, false);
+        let unfinished = Unfinished::new(&failed);
         let result = self.broker.fetch(request).await;
+        unfinished.finish();
         match &result {
             Ok(answer) => self.count(&answer.function, effect, start, true),
             Err(error) if may_have_been_sent(&error.kind) => {
@@ -212,6 +221,29 @@ fn call_failure(error: CallError) -> CallFailure {
     CallFailure {
         function: error.function.clone(),
         ..failure_of(&error).into()
+    }
+}
+
+/// A call under way. Where the run ends before the call does, the call is dropped, and this tells that it was made.
+struct Unfinished<'a> {
+    lost: Option<&'a (dyn Fn() + Sync)>,
+}
+
+impl<'a> Unfinished<'a> {
+    fn new(lost: &'a (dyn Fn() + Sync)) -> Self {
+        Self { lost: Some(lost) }
+    }
+
+    fn finish(mut self) {
+        self.lost = None;
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(lost) = self.lost {
+            lost();
+        }
     }
 }
 

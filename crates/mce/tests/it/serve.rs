@@ -236,6 +236,23 @@ fn limits_have_their_own_errors_and_the_next_run_works() {
 }
 
 #[test]
+fn a_call_under_way_when_the_run_ends_is_told() {
+    let api = FakeApi::start();
+    let project = Project::shop(&api).with("MCE_EXECUTION_TIMEOUT_SECONDS", "1");
+    let (mut client, _) = Client::initialize(&project, "2025-11-25");
+    api.answer_next(FakeAnswer::silence());
+    let answer = client.run("from shop.functions import create_item\ncreate_item(body={'name': 'chair'})\n");
+    assert_eq!(answer["error"]["type"], "timeout", "{answer}");
+    let call = &answer["calls"][0];
+    assert_eq!(
+        (&call["function"], &call["count"], &call["failed"], &call["effect"]),
+        (&json!("shop.create_item"), &json!(1), &json!(1), &json!("write")),
+        "{answer}"
+    );
+    assert_eq!(api.requests().len(), 1);
+}
+
+#[test]
 fn cancelling_a_request_ends_its_run() {
     let api = FakeApi::start();
     let project = Project::shop(&api).with("MCE_MAX_CONCURRENT_RUNS", "1");
