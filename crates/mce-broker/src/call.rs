@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mce_catalog::function::Target;
+use mce_catalog::function::{HttpTarget, Target};
 use mce_config::{ServerSettings, Settings};
 use reqwest::Request;
 use serde_json::value::RawValue;
@@ -150,11 +150,17 @@ impl Broker {
     }
 
     async fn call_found(&self, request: CallRequest<'_>, found: &Arc<FoundFunction>) -> Result<Answer, CallError> {
+        match &found.function.target {
+            Target::Http(target) => self.call_api(request, found, target).await,
+            Target::Tool(_) => Err(CallError::policy("MCP servers are not connected")),
+        }
+    }
+
+    async fn call_api(&self, request: CallRequest<'_>, found: &Arc<FoundFunction>, target: &HttpTarget) -> Result<Answer, CallError> {
         let function = &found.function;
-        let Target::Http(target) = &function.target;
         let server = self.server(&function.server)?;
         let arguments = read_arguments(found, request.caller, request.naming, request.arguments)?;
-        let parts = self.checked_request(found, &arguments)?;
+        let parts = self.checked_request(found, target, &arguments)?;
         policy::check_function(server, function)?;
         let base = BaseUrl::of(server, target)?;
         policy::check_host(&self.allowed_hosts, server, &base)?;
@@ -163,7 +169,7 @@ impl Broker {
         let assembled = assemble(&base, parts, &credentials).map_err(|error| self.without_secrets(error))?;
         let intent = self.audit.begin(request.run, function, &arguments, request.arguments)?;
         let outcome = self
-            .send(found, assembled, &credentials)
+            .send(found, target, assembled, &credentials)
             .await
             .map_err(|error| self.without_secrets(error));
         intent.end(outcome.as_ref().map(|answer| (answer.status, answer.value.len())));
@@ -171,8 +177,12 @@ impl Broker {
     }
 
     /// The request, after every argument was found to fit its schema.
-    fn checked_request(&self, found: &Arc<FoundFunction>, arguments: &Arguments<'_>) -> Result<RequestParts, CallError> {
-        let Target::Http(target) = &found.function.target;
+    fn checked_request(
+        &self,
+        found: &Arc<FoundFunction>,
+        target: &HttpTarget,
+        arguments: &Arguments<'_>,
+    ) -> Result<RequestParts, CallError> {
         let validators = self.validators.of(found);
         let blame = |is_filled, error: CallError| {
             if is_filled {
@@ -198,8 +208,13 @@ impl Broker {
         build_request(target, arguments, chosen.as_ref())
     }
 
-    async fn send(&self, found: &FoundFunction, request: Request, credentials: &Credentials) -> Result<Answer, CallError> {
-        let Target::Http(target) = &found.function.target;
+    async fn send(
+        &self,
+        found: &FoundFunction,
+        target: &HttpTarget,
+        request: Request,
+        credentials: &Credentials,
+    ) -> Result<Answer, CallError> {
         let started = Instant::now();
         let reading = Reading {
             target,

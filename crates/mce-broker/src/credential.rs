@@ -103,7 +103,7 @@ fn add(credentials: &mut Credentials, credential: &Credential, scheme: &Security
             name,
         } => credentials.cookies.push(pair(name, &token)),
         SecurityScheme::ApiKey {
-            location: Location::Query | Location::Querystring | Location::Path,
+            location: Location::Query | Location::Querystring | Location::Path | Location::Argument,
             name,
         } => {
             credentials.query.push(pair(name, &token));

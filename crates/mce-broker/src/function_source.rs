@@ -65,8 +65,11 @@ impl CatalogSource {
         let Callable { function, filled } = self.catalog.callable(reference)?;
         let types = self.catalog.types_for(&function)?;
         let mut security_schemes = BTreeMap::new();
-        let Target::Http(target) = &function.target;
-        for name in target.security.iter().flatten() {
+        let security = match &function.target {
+            Target::Http(target) => target.security.as_slice(),
+            Target::Tool(_) => &[],
+        };
+        for name in security.iter().flatten() {
             if let Some(scheme) = self.catalog.security_scheme(&function.server, name)? {
                 security_schemes.insert(name.clone(), scheme);
             }

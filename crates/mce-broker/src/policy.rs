@@ -53,6 +53,6 @@ pub(crate) fn check_host(allowed: &AllowedHosts, server: &ServerSettings, base: 
 fn document_host(server: &ServerSettings) -> Option<Url> {
     match &server.origin {
         Origin::OpenApi(Location::Url(url)) => Url::parse(url).ok(),
-        Origin::OpenApi(Location::File(_)) | Origin::McpStdio { .. } | Origin::McpHttp { .. } => None,
+        Origin::OpenApi(Location::File(_)) | Origin::McpStdio(_) | Origin::McpHttp(_) => None,
     }
 }

@@ -49,14 +49,18 @@ pub struct Function {
 }
 
 impl Function {
-    /// All schemas of its parameters, its body in each media type, and its result.
+    /// All schemas of its parameters, its body in each media type, its result, and of a tool's arguments together.
     pub fn schemas(&self) -> impl Iterator<Item = &Value> {
         let parameters = self.parameters.iter().map(|parameter| &parameter.schema);
         let bodies = self
             .body
             .iter()
             .flat_map(|body| body.variants.iter().map(|variant| &variant.schema));
-        parameters.chain(bodies).chain(&self.result)
+        let whole = match &self.target {
+            Target::Tool(tool) => Some(&tool.input),
+            Target::Http(_) => None,
+        };
+        parameters.chain(bodies).chain(&self.result).chain(whole)
     }
 }
 
@@ -127,6 +131,8 @@ pub enum Location {
     Cookie,
     /// The whole query string. (OpenAPI 3.2, `in: querystring`.)
     Querystring,
+    /// A member of a tool's arguments.
+    Argument,
 }
 
 /// How a parameter's value becomes text.
@@ -284,6 +290,19 @@ pub struct PropertyEncoding {
 pub enum Target {
     /// An HTTP request.
     Http(HttpTarget),
+    /// A tool of an MCP server.
+    Tool(ToolTarget),
+}
+
+/// A tool. (MCP 2025-11-25, Tools.)
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolTarget {
+    /// Its name as the server has it.
+    pub name: String,
+    /// The schema of all arguments together, an object; the function's parameters are its properties.
+    pub input: Value,
+    /// Arguments that the schema does not name are sent too.
+    pub accepts_more: bool,
 }
 
 /// The request of an operation.

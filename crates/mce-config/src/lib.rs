@@ -25,6 +25,7 @@ mod setting_fields;
 mod settings;
 mod source;
 mod unknown;
+mod upstream;
 mod variables;
 mod view;
 mod view_fields;
@@ -42,4 +43,5 @@ pub use settings::{
     ServeSettings, ServerSettings, SessionAuth, Settings, Unresolved,
 };
 pub use source::{Place, Source};
+pub use upstream::{Era, HttpServer, HttpTransport, StdioServer, UpstreamSettings};
 pub use view::{ArgumentDefault, EffectSetting, FunctionSelector, FunctionSettings, MAX_DESCRIPTION_CHARS, ViewSettings};

@@ -81,8 +81,8 @@ impl fmt::Debug for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OpenApi(_) => "OpenApi",
-            Self::McpStdio { .. } => "McpStdio",
-            Self::McpHttp { .. } => "McpHttp",
+            Self::McpStdio(_) => "McpStdio",
+            Self::McpHttp(_) => "McpHttp",
         })
     }
 }

@@ -10,7 +10,10 @@ use crate::nearest::suggestion;
 use crate::reader::Reader;
 use crate::view_fields::read_view;
 use crate::yaml::Kind;
-use crate::{Auth, ConfigError, Credential, Location, Origin, Place, ServerSettings, Source, Unresolved};
+use crate::{
+    Auth, ConfigError, Credential, HttpServer, HttpTransport, Location, Origin, Place, ServerSettings, Source, StdioServer, Unresolved,
+    UpstreamSettings,
+};
 
 /// Every key of a server.
 pub(crate) const SERVER_KEYS: [&str; 22] = [
@@ -77,6 +80,7 @@ pub(crate) fn read_server(reader: &mut Reader<'_>, mut entry: ServerEntry) -> Re
         top_level_functions: fields.texts("top_level_functions")?,
         overlays: fields.overlays()?,
         view: read_view(fields.reader, &fields.key, &mut fields.entry.fields)?,
+        upstream: UpstreamSettings::default(),
         unresolved: fields.reader.missing.drain(..).map(unresolved).collect(),
         origin,
         name: fields.entry.name,
@@ -163,19 +167,24 @@ impl ServerFields<'_, '_> {
                 env.insert(name, self.reader.masked(&key, &value)?);
             }
         }
-        Ok(Origin::McpStdio { command, args, env })
+        let cwd = None;
+        Ok(Origin::McpStdio(StdioServer { command, args, env, cwd }))
     }
 
     fn http(&mut self, url: &Field) -> Result<Origin, ConfigError> {
-        self.transport(&["http", "sse", "streamable-http", "streamable_http"])?;
+        let transport = match self.transport(&["http", "sse", "streamable-http", "streamable_http"])?.as_deref() {
+            None => HttpTransport::Auto,
+            Some("sse") => HttpTransport::Sse,
+            Some(_) => HttpTransport::Streamable,
+        };
         let url = self.reader.url(&self.at("url"), url)?;
-        Ok(Origin::McpHttp { url })
+        Ok(Origin::McpHttp(HttpServer { url, transport }))
     }
 
     /// `type:` is how other tools' files say what `command` and `url` say already.
-    fn transport(&mut self, words: &[&str]) -> Result<(), ConfigError> {
-        let Some(field) = self.take("type") else { return Ok(()) };
-        self.reader.word(&self.at("type"), &field, words).map(drop)
+    fn transport(&mut self, words: &[&str]) -> Result<Option<String>, ConfigError> {
+        let Some(field) = self.take("type") else { return Ok(None) };
+        self.reader.word(&self.at("type"), &field, words).map(Some)
     }
 
     fn base_url(&mut self) -> Result<Option<String>, ConfigError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Secret, ViewSettings};
+use crate::{HttpServer, Secret, StdioServer, UpstreamSettings, ViewSettings};
 
 /// Everything that is configured.
 #[derive(Debug, Clone)]
@@ -68,6 +68,8 @@ pub struct ServerSettings {
     pub overlays: Vec<Location>,
     /// How its functions are shown and called.
     pub view: ViewSettings,
+    /// How it is dealt with if it is an MCP server.
+    pub upstream: UpstreamSettings,
     /// Wins over the document's own servers. Absolute http(s) URL without final slash.
     pub base_url: Option<String>,
     /// Credential of every request.
@@ -103,19 +105,9 @@ pub enum Origin {
     /// An OpenAPI document.
     OpenApi(Location),
     /// An MCP server started as a child process.
-    McpStdio {
-        /// The program.
-        command: String,
-        /// Its arguments.
-        args: Vec<String>,
-        /// Its environment, beyond the minimum.
-        env: BTreeMap<String, Secret>,
-    },
+    McpStdio(StdioServer),
     /// An MCP server over HTTP.
-    McpHttp {
-        /// Its endpoint.
-        url: String,
-    },
+    McpHttp(HttpServer),
 }
 
 /// The credential of every request to a server.

@@ -70,7 +70,8 @@ pub(crate) fn build_request(
     };
     for argument in &arguments.parameters {
         match argument.parameter.location {
-            Location::Path => {}
+            // The path is expanded already; members of a tool's arguments are no part of an HTTP request.
+            Location::Path | Location::Argument => {}
             Location::Query => parts.query.extend(query::pairs(argument)),
             Location::Querystring => parts.query.extend(query::whole(argument)?),
             Location::Header => header::add(&mut parts, argument)?,

@@ -303,6 +303,7 @@ fn settings(home: &Path, port: u16) -> Settings {
     settings.servers = vec![ServerSettings {
         overlays: Vec::new(),
         view: mce_config::ViewSettings::default(),
+        upstream: mce_config::UpstreamSettings::default(),
         name: "svc".to_owned(),
         title: "svc".to_owned(),
         origin: From::OpenApi(Place::File("/svc.json".into())),

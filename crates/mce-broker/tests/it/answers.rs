@@ -129,7 +129,9 @@ async fn only_a_configured_base_url_is_cut_out_of_successful_answers() {
     assert_eq!(text.get(), r#"{"next": "\/a?page=2", "total": 1.0}"#);
 
     bench.server.base_url = None;
-    let Target::Http(target) = &mut bench.functions[0].function.target;
+    let Target::Http(target) = &mut bench.functions[0].function.target else {
+        panic!("no operation")
+    };
     target.base_url = Some(origin);
     bench.allowed_domains = vec!["127.0.0.1".to_owned()];
     bench.api.answer_next(FakeAnswer::json(200, body.clone()));

@@ -170,7 +170,9 @@ pub(crate) fn function(operation: &str) -> Function {
 
 /// Changes how a function is called.
 pub(crate) fn with_target(mut function: Function, change: impl FnOnce(&mut HttpTarget)) -> Function {
-    let Target::Http(target) = &mut function.target;
+    let Target::Http(target) = &mut function.target else {
+        panic!("no operation")
+    };
     change(target);
     function
 }
@@ -179,7 +181,7 @@ pub(crate) fn with_target(mut function: Function, change: impl FnOnce(&mut HttpT
 pub(crate) fn parameter(name: &str, location: Location) -> Parameter {
     let (style, explode) = match location {
         Location::Path | Location::Header => (Style::Simple, false),
-        Location::Query | Location::Cookie | Location::Querystring => (Style::Form, true),
+        Location::Query | Location::Cookie | Location::Querystring | Location::Argument => (Style::Form, true),
     };
     Parameter {
         original: name.to_owned(),
@@ -221,6 +223,7 @@ fn server() -> ServerSettings {
         origin: Origin::OpenApi(Place::File("/svc.json".into())),
         overlays: Vec::new(),
         view: ViewSettings::default(),
+        upstream: mce_config::UpstreamSettings::default(),
         base_url: None,
         auth: Auth::None,
         credentials: BTreeMap::new(),

@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
     fn style(&mut self, node: &Node<'a>, location: Location) -> Style {
         let default = match location {
             Location::Path | Location::Header => Style::Simple,
-            Location::Query | Location::Cookie | Location::Querystring => Style::Form,
+            Location::Query | Location::Cookie | Location::Querystring | Location::Argument => Style::Form,
         };
         let Some(declared) = node.text("style") else { return default };
         let style = match (declared, location) {
@@ -300,6 +300,7 @@ const fn place(location: Location) -> (u8, &'static str) {
         Location::Header => (2, "header"),
         Location::Cookie => (3, "cookie"),
         Location::Querystring => (4, "querystring"),
+        Location::Argument => (5, "argument"),
     }
 }
 

@@ -52,7 +52,9 @@ fn function(document: &Document) -> &Function {
 }
 
 fn http(function: &Function) -> &HttpTarget {
-    let Target::Http(http) = &function.target;
+    let Target::Http(http) = &function.target else {
+        panic!("{function:?}")
+    };
     http
 }
 

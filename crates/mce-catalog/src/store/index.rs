@@ -132,6 +132,7 @@ impl<'a> Indexer<'a> {
         description.truncate(MAX_DESCRIPTION_WORDS);
         let path = match &function.target {
             Target::Http(target) => name_words(&literal_path(&target.path)),
+            Target::Tool(_) => Vec::new(),
         };
         let tags = function.tags.iter().flat_map(|tag| indexed_words(tag)).collect();
         let in_name = u32::try_from(split(&function.typescript).len()).unwrap_or(u32::MAX);

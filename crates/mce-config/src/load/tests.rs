@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Auth, Credential, Location, Origin, Secret, SessionAuth};
+use crate::{Auth, Credential, HttpServer, HttpTransport, Location, Origin, Secret, SessionAuth, StdioServer};
 
 /// A working directory with files, and variables.
 struct Bench {
@@ -326,14 +326,18 @@ servers:
     assert!(full.extra_headers == expected);
     assert!(full.is_read_only);
     assert_eq!(full.top_level_functions, ["getForecast", "search"]);
-    let stdio = Origin::McpStdio {
+    let stdio = Origin::McpStdio(StdioServer {
         command: "npx".to_owned(),
         args: ["-y", "@scope/server", "k", "8"].map(str::to_owned).to_vec(),
         env: BTreeMap::from([("TOKEN".to_owned(), secret("p"))]),
-    };
+        cwd: None,
+    });
     assert!(files.origin == stdio);
-    let url = "https://crm/mcp".to_owned();
-    assert!(crm.origin == Origin::McpHttp { url } && crm.extra_headers == [("A".to_owned(), secret("b"))]);
+    let http = HttpServer {
+        url: "https://crm/mcp".to_owned(),
+        transport: HttpTransport::Auto,
+    };
+    assert!(crm.origin == Origin::McpHttp(http) && crm.extra_headers == [("A".to_owned(), secret("b"))]);
 }
 
 #[test]

@@ -309,6 +309,5 @@ fn replace(store: &Store, record: &DocumentRecord, document: &Document) -> Resul
 }
 
 fn has_base_url(function: &Function) -> bool {
-    let Target::Http(http) = &function.target;
-    http.base_url.is_some()
+    matches!(&function.target, Target::Http(http) if http.base_url.is_some())
 }

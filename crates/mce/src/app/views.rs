@@ -30,7 +30,7 @@ pub(super) fn location_of(server: &ServerSettings) -> Option<String> {
 pub(super) fn parts_of(server: &ServerSettings) -> impl Iterator<Item = &Location> {
     let document = match &server.origin {
         Origin::OpenApi(document) => Some(document),
-        Origin::McpStdio { .. } | Origin::McpHttp { .. } => None,
+        Origin::McpStdio(_) | Origin::McpHttp(_) => None,
     };
     document
         .into_iter()

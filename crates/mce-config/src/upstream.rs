@@ -1,0 +1,100 @@
+//! How MCP servers are reached, and how they are dealt with.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::Secret;
+
+/// An MCP server that is started as a child process.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StdioServer {
+    /// The program; looked for in `PATH` if it has no slash.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its environment, beyond the minimum.
+    pub env: BTreeMap<String, Secret>,
+    /// Where it is started, absolute; `None`: in the directory of the configuration.
+    pub cwd: Option<PathBuf>,
+}
+
+/// An MCP server over HTTP. The header fields of its requests are `extra_headers`, its credential `auth`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HttpServer {
+    /// Its endpoint, absolute.
+    pub url: String,
+    /// How it is spoken to.
+    pub transport: HttpTransport,
+}
+
+/// How messages of MCP travel over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpTransport {
+    /// Streamable HTTP, and HTTP with SSE where the server knows only that.
+    Auto,
+    /// Streamable HTTP. (MCP 2025-03-26 and later.)
+    Streamable,
+    /// HTTP with SSE. (MCP 2024-11-05.)
+    Sse,
+}
+
+/// How an MCP server is dealt with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpstreamSettings {
+    /// `era`. Default `auto`.
+    pub era: Era,
+    /// `start_timeout`: until it has answered the first request. Default 60 s, since `npx` may have to install it.
+    pub start_timeout: Duration,
+    /// `timeout`: until a call has ended; progress does not prolong it. Default 120 s.
+    pub call_timeout: Duration,
+    /// `concurrency`: calls at the same time; further ones wait. Default 16.
+    pub concurrency: u32,
+    /// `max_answer_bytes`: a larger answer of a call is an error. Default 16 MiB.
+    pub answer_bytes: usize,
+    /// `pin`: tools whose description or schema changed are held back until a person confirms them. Default false.
+    pub is_pinned: bool,
+}
+
+impl Default for UpstreamSettings {
+    fn default() -> Self {
+        Self {
+            era: Era::Auto,
+            start_timeout: Duration::from_mins(1),
+            call_timeout: Duration::from_mins(2),
+            concurrency: 16,
+            answer_bytes: 16 << 20,
+            is_pinned: false,
+        }
+    }
+}
+
+/// Which revisions of MCP an MCP server is spoken to in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Era {
+    /// What the server takes.
+    Auto,
+    /// With `initialize`, up to 2025-11-25.
+    Legacy,
+    /// Without, from 2026-07-28 on.
+    Modern,
+}
+
+/// Arguments and variables can hold keys.
+impl fmt::Debug for StdioServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StdioServer")
+            .field("command", &self.command)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A URL can hold keys.
+impl fmt::Debug for HttpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpServer")
+            .field("transport", &self.transport)
+            .finish_non_exhaustive()
+    }
+}
