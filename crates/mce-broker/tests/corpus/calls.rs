@@ -284,6 +284,7 @@ fn key_of<'f>(function: &'f Function, place: &str, name: &str) -> Option<&'f str
         Location::Header => place == "header",
         Location::Cookie => place == "cookie",
         Location::Querystring => place == "querystring",
+        Location::Argument => false,
     };
     let mut parameters = function.parameters.iter();
     let own = parameters.find(|parameter| is_place(parameter.location) && parameter.original == name);
