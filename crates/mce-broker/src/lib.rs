@@ -25,6 +25,7 @@ mod recipes;
 mod redact;
 mod request;
 mod schema_fault;
+mod upstream;
 mod validate;
 
 pub use answer::{Answer, AnswerValue};
@@ -34,3 +35,7 @@ pub use document::{DocumentError, DocumentFetcher};
 pub use fetch::{FetchAnswer, FetchRequest};
 pub use function_source::{CatalogSource, FoundFunction, FunctionSource};
 pub use recipes::{NewRecipe, Recipe, RecipeError, Recipes};
+pub use upstream::{
+    ClientAbilities, ClientAnswer, ClientRefusal, ClientRequest, ClientRequestKind, ClientRequests, NoClient, Progress, ProgressSink,
+    ToolAnswer, ToolCall, ToolList, UpstreamError, UpstreamState, UpstreamStatus, UpstreamStep, Upstreams,
+};

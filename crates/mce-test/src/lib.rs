@@ -1,7 +1,10 @@
-//! Fakes for tests: an HTTP API that answers as told and keeps what it was sent, byte for byte.
+//! Fakes for tests: an HTTP API that answers as told and keeps what it was sent, byte for byte, and an MCP server that
+//! behaves as badly as it is told.
 
 #![expect(clippy::unwrap_used, reason = "test code: a fake that cannot work ends the test")]
 
 mod fake_api;
+mod fake_mcp_server;
 
 pub use fake_api::{FakeAnswer, FakeApi, ReceivedRequest};
+pub use fake_mcp_server::fake_mcp_server;

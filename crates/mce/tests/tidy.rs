@@ -11,7 +11,7 @@ const MAY_USE: [(&str, &[&str]); 7] = [
         "mce",
         &["mce-broker", "mce-catalog", "mce-config", "mce-jail", "mce-sandbox", "mce-test"],
     ),
-    ("mce-broker", &["mce-catalog", "mce-config", "mce-test"]),
+    ("mce-broker", &["mce-catalog", "mce-config", "mce-jail", "mce-test"]),
     ("mce-sandbox", &["mce-jail", "mce-test"]),
     ("mce-catalog", &[]),
     ("mce-config", &[]),

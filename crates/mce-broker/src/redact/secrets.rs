@@ -4,12 +4,14 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use mce_config::{Auth, Credential, MIN_SECRET_BYTES, Secret, ServerSettings, is_secret_header};
+use mce_config::{Auth, Credential, MIN_SECRET_BYTES, Origin, Secret, ServerSettings, is_secret_header};
 
 use super::patterns::MIN_BYTES_IN_BINARY;
 use crate::base_url::BaseUrl;
 use crate::hex::hex;
 
+/// Parts of names of variables that hold secrets.
+const SECRET_WORDS: [&str; 9] = ["AUTH", "CREDENTIAL", "DSN", "KEY", "PASS", "PWD", "SECRET", "SESSION", "TOKEN"];
 /// A part of a secret that nobody marked as such must be longer than most words.
 const MIN_PIECE_BYTES: usize = 8;
 /// Shorter base64 is found by chance in other base64.
@@ -41,12 +43,22 @@ pub(super) fn secrets_of(server: &ServerSettings) -> Vec<String> {
             secrets.add_header(value);
         }
     }
+    if let Origin::McpStdio(stdio) = &server.origin {
+        // All other variables of a process are ports, levels, folders: words of many answers.
+        let secret = stdio.env.iter().filter(|(name, _)| is_secret_variable(name));
+        secret.for_each(|(_, value)| secrets.add_piece(Some(value.expose())));
+    }
     let base = server.base_url.as_deref().and_then(BaseUrl::parse);
     if let Some(authorization) = base.and_then(|base| base.authorization) {
         secrets.add_header(&authorization);
     }
     secrets.0.retain(|secret| secret.len() >= MIN_SECRET_BYTES);
     secrets.0
+}
+
+fn is_secret_variable(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
 #[derive(Default)]

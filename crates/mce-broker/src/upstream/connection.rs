@@ -1,0 +1,318 @@
+//! One live connection to an MCP server: its tools and calls.
+
+use std::collections::BTreeMap;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest as Request, ListToolsRequest, PaginatedRequestParams, ProgressToken, RequestId,
+    ServerPeerInfo,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RunningService, ServiceError};
+use serde_json::{Map, Value};
+use tokio::sync::{Mutex, watch};
+use tokio::time::timeout;
+
+use super::client_requests::{ClientRequest, ClientRequestKind, ClientRequests};
+use super::handler::{Handler, ProgressSink, ProgressSinks};
+use super::raw_answers::{Fate, RawAnswers, RawResult};
+use super::upstream_error::{UpstreamError, UpstreamStep};
+
+/// Tools that a server may have.
+pub(super) const MAX_TOOLS: usize = 10_000;
+/// Bytes of all pages of its tools.
+pub(super) const MAX_LIST_BYTES: usize = 32 << 20;
+/// Pages that they may come in.
+const MAX_PAGES: usize = 1000;
+/// How often a server may ask for more input before it answers a call.
+const MAX_ROUNDS: usize = 10;
+/// Characters of a server's error message that are kept.
+const MAX_MESSAGE_CHARS: usize = 2000;
+/// How long a connection that broke is watched for the end of its process.
+const END_WAIT: Duration = Duration::from_millis(500);
+
+/// The tools of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolList {
+    /// Each as the server wrote it. At most 10,000, of 32 MiB together.
+    pub tools: Vec<Value>,
+    /// The title, else the name, that it gives itself; may be empty.
+    pub title: String,
+    /// What it says about its use; may be empty.
+    pub instructions: String,
+    /// Its version; may be empty.
+    pub version: String,
+}
+
+/// What a tool answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolAnswer {
+    /// Content blocks, as the server wrote them.
+    pub content: Vec<Value>,
+    /// `structuredContent`.
+    pub structured: Option<Value>,
+    /// The tool failed, and `content` says why.
+    pub is_error: bool,
+}
+
+/// One call, on a connection.
+pub(super) struct Call<'a> {
+    pub(super) tool: &'a str,
+    pub(super) arguments: &'a Map<String, Value>,
+    pub(super) progress: Option<&'a ProgressSink>,
+}
+
+/// A connection whose handshake is done.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) server: Arc<str>,
+    pub(super) peer: Peer<RoleClient>,
+    // Locked to close it, once.
+    pub(super) service: Mutex<RunningService<RoleClient, Handler>>,
+    pub(super) answers: Arc<RawAnswers>,
+    pub(super) progress: Arc<ProgressSinks>,
+    pub(super) client: Arc<dyn ClientRequests>,
+    pub(super) ended: Option<watch::Receiver<Option<ExitStatus>>>,
+    pub(super) answer_bytes: usize,
+}
+
+impl Connection {
+    pub(super) fn is_closed(&self) -> bool {
+        self.peer.is_transport_closed()
+    }
+
+    pub(super) fn info(&self) -> Option<Arc<ServerPeerInfo>> {
+        self.peer.peer_info()
+    }
+
+    pub(super) async fn close(&self) {
+        // An error is a panic of the task that served it, which has ended then.
+        let _ = self.service.lock().await.close().await;
+    }
+
+    /// All pages.
+    pub(super) async fn list_tools(&self) -> Result<ToolList, UpstreamError> {
+        let mut tools: Vec<Value> = Vec::new();
+        let mut bytes = 0;
+        let mut cursor = None;
+        for _ in 0..MAX_PAGES {
+            let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
+            let request = Request::ListToolsRequest(ListToolsRequest::with_param(params));
+            let page = self.request(request, UpstreamStep::List, None).await?;
+            bytes += page.bytes;
+            if bytes > MAX_LIST_BYTES {
+                return Err(self.too_large(MAX_LIST_BYTES, UpstreamStep::List));
+            }
+            let Value::Object(mut page) = page.result else {
+                return Err(self.wrong("no list of tools", UpstreamStep::List));
+            };
+            let Some(Value::Array(found)) = page.remove("tools") else {
+                return Err(self.wrong("no list of tools", UpstreamStep::List));
+            };
+            tools.extend(found.into_iter().filter(Value::is_object));
+            if tools.len() > MAX_TOOLS {
+                return Err(UpstreamError::TooManyTools {
+                    server: self.server.to_string(),
+                    limit: MAX_TOOLS,
+                });
+            }
+            let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+            if next.is_none() {
+                return Ok(self.with_introduction(tools));
+            }
+            if next == cursor {
+                return Err(self.wrong("its pages of tools never end", UpstreamStep::List));
+            }
+            cursor = next;
+        }
+        Err(self.wrong("its pages of tools never end", UpstreamStep::List))
+    }
+
+    fn with_introduction(&self, tools: Vec<Value>) -> ToolList {
+        let info = self.info();
+        let itself = info.as_ref().and_then(|info| info.server_info.as_ref());
+        ToolList {
+            tools,
+            title: itself.map(|i| i.title.as_ref().unwrap_or(&i.name).clone()).unwrap_or_default(),
+            version: itself.map(|i| i.version.clone()).unwrap_or_default(),
+            instructions: info.as_ref().and_then(|info| info.instructions.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// Calls a tool, and answers what it asks meanwhile. (MCP 2026-07-28, Multi Round-Trip Requests.)
+    pub(super) async fn call(&self, call: &Call<'_>) -> Result<ToolAnswer, UpstreamError> {
+        let mut params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.arguments.clone());
+        for _ in 0..MAX_ROUNDS {
+            let request = Request::CallToolRequest(CallToolRequest::new(params.clone()));
+            let answer = self.request(request, UpstreamStep::Call, call.progress).await?;
+            if answer.bytes > self.answer_bytes {
+                return Err(self.too_large(self.answer_bytes, UpstreamStep::Call));
+            }
+            let Value::Object(result) = answer.result else {
+                return Err(self.wrong("no result of a tool", UpstreamStep::Call));
+            };
+            if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
+                return self.answer(result);
+            }
+            params.request_state = result.get("requestState").and_then(Value::as_str).map(str::to_owned);
+            params.input_responses = self.inputs(result.get("inputRequests")).await?;
+        }
+        Err(self.wrong("it never stops asking for more input", UpstreamStep::Call))
+    }
+
+    fn answer(&self, mut result: Map<String, Value>) -> Result<ToolAnswer, UpstreamError> {
+        let structured = result.remove("structuredContent");
+        let content = match result.remove("content") {
+            Some(Value::Array(content)) => content,
+            None if structured.is_some() => Vec::new(),
+            // The result of 2024-10-07.
+            None if result.contains_key("toolResult") => {
+                let text = result.remove("toolResult").unwrap_or_default();
+                return Ok(ToolAnswer {
+                    content: Vec::new(),
+                    structured: Some(text),
+                    is_error: false,
+                });
+            }
+            Some(_) | None => return Err(self.wrong("no content", UpstreamStep::Call)),
+        };
+        let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
+        Ok(ToolAnswer {
+            content,
+            structured,
+            is_error,
+        })
+    }
+
+    async fn inputs(&self, asked: Option<&Value>) -> Result<Option<BTreeMap<String, Value>>, UpstreamError> {
+        let Some(asked) = asked.and_then(Value::as_object) else {
+            return Ok(None);
+        };
+        let mut answers = BTreeMap::new();
+        for (key, request) in asked {
+            let (kind, wanted) = match request.get("method").and_then(Value::as_str) {
+                Some("elicitation/create") => (ClientRequestKind::Elicitation, "an answer of the user"),
+                Some("sampling/createMessage") => (ClientRequestKind::Sampling, "a language model"),
+                Some("roots/list") => (ClientRequestKind::Roots, "a list of folders"),
+                Some(_) | None => return Err(self.wrong("it asks for an unknown kind of input", UpstreamStep::Call)),
+            };
+            let request = ClientRequest {
+                server: &self.server,
+                kind,
+                params: request.get("params").cloned().unwrap_or_default(),
+            };
+            let answer = self.client.answer(request).await.map_err(|_| UpstreamError::InputRefused {
+                server: self.server.to_string(),
+                wanted: wanted.to_owned(),
+            })?;
+            answers.insert(key.clone(), answer);
+        }
+        Ok(Some(answers))
+    }
+
+    /// Sends a request and waits for its result. If it is dropped meanwhile, the server is told.
+    async fn request(&self, request: Request, step: UpstreamStep, progress: Option<&ProgressSink>) -> Result<RawResult, UpstreamError> {
+        let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+        let Ok(handle) = sent else {
+            return Err(self.broke(false, step).await);
+        };
+        let id = handle.id.clone();
+        let mut guard = Abandoned {
+            connection: self,
+            id: Some(id.clone()),
+            token: handle.progress_token.clone(),
+        };
+        if let Some(sink) = progress {
+            self.progress.insert(handle.progress_token.clone(), Arc::clone(sink));
+        }
+        let answer = handle.await_response().await;
+        guard.id = None;
+        drop(guard);
+        match (answer, self.answers.take(&id)) {
+            (Ok(_), Fate::Answered(result)) => Ok(result),
+            (_, Fate::TooLarge) => Err(self.too_large(self.limit(step), step)),
+            (Ok(result), Fate::NeverSent | Fate::Unanswered) => self.typed(&result, step),
+            (Err(error), Fate::NeverSent) => Err(self.failed(error, false, step).await),
+            (Err(error), Fate::Unanswered | Fate::Answered(_)) => Err(self.failed(error, true, step).await),
+        }
+    }
+
+    fn typed(&self, result: &rmcp::model::ServerResult, step: UpstreamStep) -> Result<RawResult, UpstreamError> {
+        let result = serde_json::to_value(result).map_err(|_| self.wrong("an unreadable result", step))?;
+        Ok(RawResult { result, bytes: 0 })
+    }
+
+    fn limit(&self, step: UpstreamStep) -> usize {
+        match step {
+            UpstreamStep::Call => self.answer_bytes,
+            UpstreamStep::List | UpstreamStep::Start => MAX_LIST_BYTES,
+        }
+    }
+
+    async fn failed(&self, error: ServiceError, was_sent: bool, step: UpstreamStep) -> UpstreamError {
+        match error {
+            ServiceError::McpError(error) => UpstreamError::Refused {
+                server: self.server.to_string(),
+                code: i64::from(error.code.0),
+                message: error.message.chars().take(MAX_MESSAGE_CHARS).collect(),
+            },
+            ServiceError::UnexpectedResponse => self.wrong("an unexpected kind of result", step),
+            _ => self.broke(was_sent, step).await,
+        }
+    }
+
+    async fn broke(&self, was_sent: bool, step: UpstreamStep) -> UpstreamError {
+        UpstreamError::Disconnected {
+            server: self.server.to_string(),
+            status: end_of(self.ended.clone()).await,
+            was_sent,
+            step,
+        }
+    }
+
+    fn wrong(&self, problem: &str, step: UpstreamStep) -> UpstreamError {
+        UpstreamError::Protocol {
+            server: self.server.to_string(),
+            problem: problem.to_owned(),
+            step,
+        }
+    }
+
+    fn too_large(&self, limit_bytes: usize, step: UpstreamStep) -> UpstreamError {
+        UpstreamError::TooLarge {
+            server: self.server.to_string(),
+            limit_bytes,
+            step,
+        }
+    }
+}
+
+/// How a process ended, if it ends soon.
+pub(super) async fn end_of(ended: Option<watch::Receiver<Option<ExitStatus>>>) -> Option<String> {
+    let mut ended = ended?;
+    let status = timeout(END_WAIT, ended.wait_for(Option::is_some)).await.ok()?.ok()?;
+    status.map(|status| status.to_string())
+}
+
+/// Tells the server that nobody waits any more, unless it has answered.
+struct Abandoned<'a> {
+    connection: &'a Connection,
+    id: Option<RequestId>,
+    token: ProgressToken,
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        self.connection.progress.remove(&self.token);
+        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else {
+            return;
+        };
+        let peer = self.connection.peer.clone();
+        runtime.spawn(async move {
+            // Fails if the connection is closed, and then there is nobody to tell.
+            let _ = peer.send_notification(super::cancellation(id)).await;
+        });
+    }
+}

@@ -1,0 +1,273 @@
+//! One server and its connection: opened when first needed, by one for all, and opened again when it broke.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mce_config::Era;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout};
+
+use super::connection::{Call, Connection, ToolAnswer, ToolList};
+use super::open::Opening;
+use super::upstream_error::{UpstreamError, UpstreamStep};
+
+/// After the first failure; doubles with each further one.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// The longest wait between two attempts.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+type Opened = Result<Arc<Connection>, UpstreamError>;
+
+/// Where a connection is.
+#[derive(Debug)]
+enum Link {
+    /// Not needed yet, or broken.
+    Down,
+    Opening {
+        outcome: watch::Receiver<Option<Opened>>,
+        task: AbortHandle,
+    },
+    Up(Arc<Connection>),
+    Failed {
+        error: Arc<UpstreamError>,
+        retry_at: Instant,
+    },
+    /// For good.
+    Closed,
+}
+
+#[derive(Debug)]
+struct Inner {
+    link: Link,
+    failures: u32,
+    era: Option<Era>,
+    was_up: bool,
+}
+
+/// A server of the settings.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) opening: Opening,
+    // Held for one look; never while something is awaited.
+    inner: Mutex<Inner>,
+    calls: Semaphore,
+}
+
+/// What a server's connection looks like from outside.
+#[derive(Debug)]
+pub(super) enum Seen {
+    Down,
+    Opening,
+    Up(Arc<Connection>, Era),
+    Failed { error: Arc<UpstreamError>, retry_in: Duration },
+    Closed,
+}
+
+impl Server {
+    pub(super) fn new(opening: Opening) -> Arc<Self> {
+        let permits = usize::try_from(opening.settings.upstream.concurrency.max(1)).unwrap_or(1);
+        let inner = Inner {
+            link: Link::Down,
+            failures: 0,
+            era: None,
+            was_up: false,
+        };
+        Arc::new(Self {
+            opening,
+            inner: Mutex::new(inner),
+            calls: Semaphore::new(permits.min(Semaphore::MAX_PERMITS)),
+        })
+    }
+
+    fn name(&self) -> String {
+        self.opening.settings.name.clone()
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tools; asked for again if the connection breaks, since asking changes nothing.
+    pub(super) async fn list_tools(self: &Arc<Self>) -> Result<ToolList, UpstreamError> {
+        let mut is_first = true;
+        loop {
+            let connection = self.connection().await?;
+            let listed = self.within_time(UpstreamStep::List, connection.list_tools()).await;
+            match listed {
+                Err(UpstreamError::Disconnected { .. }) if is_first => is_first = false,
+                listed => return listed,
+            }
+            self.drop_broken(&connection);
+        }
+    }
+
+    /// Calls a tool. It is sent a second time only if the connection had broken before it was sent.
+    pub(super) async fn call(self: &Arc<Self>, call: &Call<'_>) -> Result<ToolAnswer, UpstreamError> {
+        let settings = &self.opening.settings.upstream;
+        let Ok(permit) = timeout(settings.call_timeout, self.calls.acquire()).await else {
+            return Err(UpstreamError::Busy {
+                server: self.name(),
+                limit: settings.concurrency,
+            });
+        };
+        // The semaphore is never closed; held until the call has ended.
+        let _permit = permit.ok();
+        let mut is_first = true;
+        loop {
+            let connection = self.connection().await?;
+            let answered = self.within_time(UpstreamStep::Call, connection.call(call)).await;
+            match answered {
+                Err(UpstreamError::Disconnected { was_sent: false, .. }) if is_first => is_first = false,
+                answered => return answered,
+            }
+            self.drop_broken(&connection);
+        }
+    }
+
+    async fn within_time<T>(&self, step: UpstreamStep, work: impl Future<Output = Result<T, UpstreamError>>) -> Result<T, UpstreamError> {
+        let limit = self.opening.settings.upstream.call_timeout;
+        let server = || self.name();
+        timeout(limit, work).await.unwrap_or_else(|_| {
+            Err(UpstreamError::NotInTime {
+                server: server(),
+                step,
+                limit,
+            })
+        })
+    }
+
+    /// Forgets a connection that broke, if it is still the one in use.
+    fn drop_broken(&self, broken: &Arc<Connection>) {
+        let mut inner = self.inner();
+        if matches!(&inner.link, Link::Up(connection) if Arc::ptr_eq(connection, broken)) {
+            inner.link = Link::Down;
+        }
+    }
+
+    /// The connection, opened if there is none. Whoever needs it meanwhile waits for the same attempt; one who stops waiting
+    /// does not stop it.
+    pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, UpstreamError> {
+        let mut outcome = {
+            let mut inner = self.inner();
+            match &inner.link {
+                Link::Up(connection) if !connection.is_closed() => return Ok(Arc::clone(connection)),
+                Link::Opening { outcome, .. } => outcome.clone(),
+                Link::Failed { error, retry_at, .. } if *retry_at > Instant::now() => {
+                    return Err(UpstreamError::NotYet {
+                        after: retry_at.saturating_duration_since(Instant::now()),
+                        cause: Arc::clone(error),
+                    });
+                }
+                Link::Closed => return Err(UpstreamError::Closed { server: self.name() }),
+                Link::Up(_) | Link::Down | Link::Failed { .. } => self.begin(&mut inner),
+            }
+        };
+        let closed = || Err(UpstreamError::Closed { server: self.name() });
+        match outcome.wait_for(Option::is_some).await {
+            Ok(opened) => opened.clone().unwrap_or_else(closed),
+            // The attempt was ended.
+            Err(_) => closed(),
+        }
+    }
+
+    fn begin(self: &Arc<Self>, inner: &mut Inner) -> watch::Receiver<Option<Opened>> {
+        let (sender, outcome) = watch::channel(None);
+        let server = Arc::clone(self);
+        let known = inner.era;
+        let task = tokio::spawn(async move {
+            let opened = server.opening.open(known).await;
+            sender.send_replace(Some(server.settle(opened)));
+        });
+        inner.link = Link::Opening {
+            outcome: outcome.clone(),
+            task: task.abort_handle(),
+        };
+        outcome
+    }
+
+    /// Takes the outcome of an attempt as the state.
+    fn settle(&self, opened: Result<(Connection, Era), UpstreamError>) -> Opened {
+        let mut inner = self.inner();
+        if matches!(inner.link, Link::Closed) {
+            return Err(UpstreamError::Closed { server: self.name() });
+        }
+        match opened {
+            Ok((connection, era)) => {
+                let connection = Arc::new(connection);
+                inner.link = Link::Up(Arc::clone(&connection));
+                inner.failures = 0;
+                inner.era = Some(era);
+                if std::mem::replace(&mut inner.was_up, true) {
+                    // Its tools may be others now. Fails if nobody listens.
+                    let _ = self.opening.changed.send(self.name());
+                }
+                Ok(connection)
+            }
+            Err(error) => {
+                tracing::warn!(server = self.name(), error = error.internal(), "an MCP server cannot be used");
+                let failures = inner.failures;
+                inner.failures = failures.saturating_add(1);
+                // What it speaks may have changed with its version.
+                inner.era = None;
+                inner.link = Link::Failed {
+                    error: Arc::new(error.clone()),
+                    retry_at: Instant::now() + wait_after(failures),
+                };
+                Err(error)
+            }
+        }
+    }
+
+    /// Forgets that it failed, so that it is tried again at once.
+    pub(super) fn retry(&self) {
+        let mut inner = self.inner();
+        if matches!(inner.link, Link::Failed { .. }) {
+            inner.link = Link::Down;
+        }
+    }
+
+    pub(super) fn seen(&self) -> Seen {
+        let inner = self.inner();
+        match &inner.link {
+            Link::Down => Seen::Down,
+            Link::Opening { .. } => Seen::Opening,
+            Link::Up(connection) if connection.is_closed() => Seen::Down,
+            Link::Up(connection) => Seen::Up(Arc::clone(connection), inner.era.unwrap_or(Era::Legacy)),
+            Link::Failed { error, retry_at, .. } => Seen::Failed {
+                error: Arc::clone(error),
+                retry_in: retry_at.saturating_duration_since(Instant::now()),
+            },
+            Link::Closed => Seen::Closed,
+        }
+    }
+
+    /// Ends it for good.
+    pub(super) async fn close(&self) {
+        let link = std::mem::replace(&mut self.inner().link, Link::Closed);
+        match link {
+            Link::Up(connection) => connection.close().await,
+            // What it started ends with it.
+            Link::Opening { task, .. } => task.abort(),
+            Link::Down | Link::Failed { .. } | Link::Closed => {}
+        }
+    }
+}
+
+fn wait_after(failures: u32) -> Duration {
+    FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures.min(16))).min(LONGEST_WAIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_doubles_up_to_a_minute() {
+        let waits: Vec<u64> = [0, 1, 2, 5, 6, 7, 4_000_000_000]
+            .into_iter()
+            .map(|n| wait_after(n).as_secs())
+            .collect();
+        assert_eq!(waits, [1, 2, 4, 32, 60, 60, 60]);
+    }
+}

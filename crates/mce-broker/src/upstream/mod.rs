@@ -1,0 +1,246 @@
+//! Connections to the MCP servers of the settings. rmcp's types do not leave this module.
+//!
+//! ```text
+//! Upstreams ── one Server (link) per name ── open: child process or HTTP, handshake, era
+//!                      │                              │
+//!                      └── Connection: tools, calls ──┴── rmcp's service ── transport (pipes, …)
+//!                              ▲ results as written: RawAnswers        Handler ◀── requests of the server
+//! ```
+
+mod bounded_lines;
+mod child;
+mod client_requests;
+mod connection;
+mod handler;
+mod link;
+mod notes;
+mod open;
+mod pipe_transport;
+mod raw_answers;
+mod upstream_error;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mce_config::{Era, Origin, ServerSettings, Settings};
+use rmcp::model::{CancelledNotification, CancelledNotificationParam, ClientNotification, RequestId};
+use serde_json::{Map, Value};
+use tokio::sync::broadcast;
+
+pub use client_requests::{ClientAbilities, ClientAnswer, ClientRefusal, ClientRequest, ClientRequestKind, ClientRequests, NoClient};
+pub use connection::{ToolAnswer, ToolList};
+pub use handler::{Progress, ProgressSink};
+pub use upstream_error::{UpstreamError, UpstreamStep};
+
+use crate::redact::Redactor;
+use connection::Call;
+use link::{Seen, Server};
+use notes::Notes;
+use open::Opening;
+
+/// Names of changed servers that are kept for a receiver that does not read them.
+const CHANGES_KEPT: usize = 256;
+
+/// The MCP servers of the settings. Each is connected when it is first needed. One for the process.
+#[derive(Debug)]
+pub struct Upstreams {
+    servers: BTreeMap<String, Arc<Server>>,
+    changed: broadcast::Sender<String>,
+    redactor: Redactor,
+}
+
+/// One call of a tool.
+pub struct ToolCall<'a> {
+    /// The server's name in the settings.
+    pub server: &'a str,
+    /// The tool's own name.
+    pub tool: &'a str,
+    /// Its arguments, checked by the caller.
+    pub arguments: Map<String, Value>,
+    /// Where its progress goes.
+    pub progress: Option<ProgressSink>,
+}
+
+/// An MCP server as it is now.
+#[derive(Debug, Clone)]
+pub struct UpstreamState {
+    /// Its name in the settings.
+    pub server: String,
+    /// Whether it is connected.
+    pub status: UpstreamStatus,
+    /// What it printed last, oldest first; without secrets of the settings.
+    pub printed: Vec<String>,
+}
+
+/// Whether an MCP server is connected.
+#[derive(Debug, Clone)]
+pub enum UpstreamStatus {
+    /// Nobody needed it yet, or its connection broke and nobody needed it since.
+    NotStarted,
+    /// It is being started or connected to.
+    Starting,
+    /// It answers.
+    Connected {
+        /// `legacy` or `modern`.
+        era: Era,
+        /// The revision of the protocol.
+        protocol: String,
+        /// The name it gives itself.
+        name: String,
+        /// Its version.
+        version: String,
+    },
+    /// It could not be used.
+    Failed {
+        /// Why.
+        error: Arc<UpstreamError>,
+        /// How long a call fails at once, until it is tried again.
+        retry_in: Duration,
+    },
+    /// [`Upstreams::close`] was called.
+    Closed,
+}
+
+impl Upstreams {
+    /// The MCP servers of these settings. Starts nothing.
+    pub fn new(settings: &Settings) -> Self {
+        Self::with_client(settings, &(Arc::new(NoClient) as Arc<dyn ClientRequests>))
+    }
+
+    /// As [`Upstreams::new`], with a client that servers may ask.
+    pub fn with_client(settings: &Settings, client: &Arc<dyn ClientRequests>) -> Self {
+        let (changed, _) = broadcast::channel(CHANGES_KEPT);
+        let is_upstream = |server: &&ServerSettings| match server.origin {
+            Origin::McpStdio(_) | Origin::McpHttp(_) => true,
+            Origin::OpenApi(_) => false,
+        };
+        let servers = settings.servers.iter().filter(is_upstream).map(|server| {
+            let opening = Opening {
+                settings: server.clone(),
+                directory: settings.base_dir.as_path().into(),
+                client: Arc::clone(client),
+                notes: Arc::<Notes>::default(),
+                changed: changed.clone(),
+            };
+            (server.name.clone(), Server::new(opening))
+        });
+        Self {
+            servers: servers.collect(),
+            changed,
+            redactor: Redactor::with_places(&settings.servers),
+        }
+    }
+
+    /// All tools of a server, as it writes them.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be reached, does not list them in time, or lists too many.
+    pub async fn list_tools(&self, server: &str) -> Result<ToolList, UpstreamError> {
+        self.server(server)?.list_tools().await
+    }
+
+    /// Calls a tool. Dropping the future tells the server that nobody waits any more.
+    ///
+    /// # Errors
+    ///
+    /// If the tool did not answer; [`UpstreamError::may_have_effects`] says whether it may have worked. An answer that says
+    /// that the tool failed is no error of this.
+    pub async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolAnswer, UpstreamError> {
+        let server = self.server(call.server)?;
+        let call = Call {
+            tool: call.tool,
+            arguments: &call.arguments,
+            progress: call.progress.as_ref(),
+        };
+        server.call(&call).await
+    }
+
+    /// Connects to a server now, also if it failed a moment ago.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be used.
+    pub async fn connect(&self, server: &str) -> Result<(), UpstreamError> {
+        let server = self.server(server)?;
+        server.retry();
+        server.connection().await.map(|_| ())
+    }
+
+    /// The state of each server, by name.
+    pub fn states(&self) -> Vec<UpstreamState> {
+        let states = self.servers.iter().map(|(name, server)| UpstreamState {
+            server: name.clone(),
+            status: status(server.seen()),
+            printed: server
+                .opening
+                .notes
+                .lines()
+                .iter()
+                .map(|line| self.redactor.text(line).into_owned())
+                .collect(),
+        });
+        states.collect()
+    }
+
+    /// Names of servers whose tools may have changed: they said so, or were connected anew. A receiver that lags behind should
+    /// list the tools of all.
+    pub fn changed(&self) -> broadcast::Receiver<String> {
+        self.changed.subscribe()
+    }
+
+    /// Ends all connections, and all processes that were started. Nothing can be called afterwards.
+    pub async fn close(&self) {
+        let closing = self.servers.values().map(|server| server.close());
+        futures_util::future::join_all(closing).await;
+    }
+
+    fn server(&self, name: &str) -> Result<&Arc<Server>, UpstreamError> {
+        let server = self
+            .servers
+            .get(name)
+            .ok_or_else(|| UpstreamError::NotConfigured { server: name.to_owned() })?;
+        match server.opening.settings.unresolved.first() {
+            Some(missing) => Err(UpstreamError::Unresolved {
+                server: name.to_owned(),
+                variable: missing.variable.clone(),
+            }),
+            None => Ok(server),
+        }
+    }
+}
+
+fn status(seen: Seen) -> UpstreamStatus {
+    match seen {
+        Seen::Down => UpstreamStatus::NotStarted,
+        Seen::Opening => UpstreamStatus::Starting,
+        Seen::Failed { error, retry_in } => UpstreamStatus::Failed { error, retry_in },
+        Seen::Closed => UpstreamStatus::Closed,
+        Seen::Up(connection, era) => {
+            let info = connection.info();
+            let itself = info.as_ref().and_then(|info| info.server_info.as_ref());
+            UpstreamStatus::Connected {
+                era,
+                protocol: info.as_ref().map(|info| info.protocol_version.to_string()).unwrap_or_default(),
+                name: itself.map(|itself| itself.name.clone()).unwrap_or_default(),
+                version: itself.map(|itself| itself.version.clone()).unwrap_or_default(),
+            }
+        }
+    }
+}
+
+fn cancellation(id: RequestId) -> ClientNotification {
+    let params = CancelledNotificationParam::new(Some(id), Some("nobody waits for it any more".to_owned()));
+    ClientNotification::CancelledNotification(CancelledNotification::new(params))
+}
+
+impl fmt::Debug for ToolCall<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolCall")
+            .field("server", &self.server)
+            .field("tool", &self.tool)
+            .finish_non_exhaustive()
+    }
+}

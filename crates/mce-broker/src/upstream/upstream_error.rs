@@ -1,0 +1,262 @@
+//! Why an MCP server did not do what was asked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// What was going on with an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UpstreamStep {
+    /// It was started or connected to.
+    Start,
+    /// Its tools were listed.
+    List,
+    /// One of its tools was called.
+    Call,
+}
+
+impl UpstreamStep {
+    const fn doing(self) -> &'static str {
+        match self {
+            Self::Start => "being started",
+            Self::List => "listing its tools",
+            Self::Call => "a call",
+        }
+    }
+}
+
+/// A failure of an MCP server, or of reaching it. `Display` is fit for a model: it names the server, never a URL, a command
+/// line or a secret. Texts of the server itself are part of it, bounded.
+#[derive(Debug, Clone, Error)]
+pub enum UpstreamError {
+    /// No such MCP server is configured.
+    #[error("there is no MCP server `{server}`")]
+    NotConfigured {
+        /// As asked for.
+        server: String,
+    },
+    /// Variables of its configuration have no value.
+    #[error("MCP server `{server}` is not used: `{variable}` is not set")]
+    Unresolved {
+        /// The server.
+        server: String,
+        /// The first of them.
+        variable: String,
+    },
+    /// Its program cannot be started.
+    #[error("MCP server `{server}` cannot be started: {reason}")]
+    CannotStart {
+        /// The server.
+        server: String,
+        /// In the words of the system.
+        reason: String,
+        /// With the program, for people.
+        internal: String,
+    },
+    /// Its process ended, or it closed the connection, before it was connected.
+    #[error("MCP server `{server}` ended before it was ready{}", status.as_ref().map(|s| format!(" ({s})")).unwrap_or_default())]
+    Exited {
+        /// The server.
+        server: String,
+        /// E.g. `exit status: 1`.
+        status: Option<String>,
+    },
+    /// It cannot be reached over the network.
+    #[error("MCP server `{server}` cannot be reached")]
+    Unreachable {
+        /// The server.
+        server: String,
+        /// May name the host.
+        internal: String,
+    },
+    /// It wants a login, or does not accept the one it got.
+    #[error("MCP server `{server}` does not accept the credentials that are configured, or needs some")]
+    Unauthorized {
+        /// The server.
+        server: String,
+        /// Its `WWW-Authenticate`.
+        challenge: Option<String>,
+    },
+    /// It speaks no revision of the protocol that was tried.
+    #[error("MCP server `{server}` speaks no revision of MCP that is spoken here")]
+    NoCommonVersion {
+        /// The server.
+        server: String,
+        /// What it said.
+        internal: String,
+    },
+    /// It is not tried at the moment, since it failed before.
+    #[error("{cause}")]
+    NotYet {
+        /// Until it is tried again.
+        after: Duration,
+        /// Why it failed.
+        cause: Arc<Self>,
+    },
+    /// It took too long.
+    #[error("MCP server `{server}` did not answer within {} s ({})", limit.as_secs_f64(), step.doing())]
+    NotInTime {
+        /// The server.
+        server: String,
+        /// What took too long.
+        step: UpstreamStep,
+        /// The time it had.
+        limit: Duration,
+    },
+    /// As many calls as allowed were under way all the time that this one could wait.
+    #[error("MCP server `{server}` is busy: {limit} calls are under way")]
+    Busy {
+        /// The server.
+        server: String,
+        /// `concurrency`.
+        limit: u32,
+    },
+    /// It answered with an error of the protocol.
+    #[error("MCP server `{server}` refused: {message}")]
+    Refused {
+        /// The server.
+        server: String,
+        /// Of JSON-RPC.
+        code: i64,
+        /// Its own words, bounded.
+        message: String,
+    },
+    /// It answered with something that the protocol does not allow.
+    #[error("MCP server `{server}` answered wrongly: {problem}")]
+    Protocol {
+        /// The server.
+        server: String,
+        /// What is wrong.
+        problem: String,
+        /// What had been asked.
+        step: UpstreamStep,
+    },
+    /// Its answer is too large.
+    #[error("the answer of MCP server `{server}` is larger than {limit_bytes} bytes")]
+    TooLarge {
+        /// The server.
+        server: String,
+        /// What it may have.
+        limit_bytes: usize,
+        /// What had been asked.
+        step: UpstreamStep,
+    },
+    /// It has too many tools.
+    #[error("MCP server `{server}` has more than {limit} tools")]
+    TooManyTools {
+        /// The server.
+        server: String,
+        /// What it may have.
+        limit: usize,
+    },
+    /// The connection broke while it worked.
+    #[error("the connection to MCP server `{server}` broke{}", status.as_ref().map(|s| format!(" ({s})")).unwrap_or_default())]
+    Disconnected {
+        /// The server.
+        server: String,
+        /// How its process ended.
+        status: Option<String>,
+        /// Whether it had the request.
+        was_sent: bool,
+        /// What was going on.
+        step: UpstreamStep,
+    },
+    /// It asked for something that the client cannot give, and could not go on.
+    #[error("MCP server `{server}` needs {wanted}, which the client of this server cannot give")]
+    InputRefused {
+        /// The server.
+        server: String,
+        /// E.g. `an answer of the user`.
+        wanted: String,
+    },
+    /// We are ending.
+    #[error("MCP server `{server}` is not used any more: the program ends")]
+    Closed {
+        /// The server.
+        server: String,
+    },
+}
+
+impl UpstreamError {
+    /// Whether what was asked may have been done, in whole or in part.
+    pub fn may_have_effects(&self) -> bool {
+        match self {
+            Self::NotConfigured { .. }
+            | Self::Unresolved { .. }
+            | Self::CannotStart { .. }
+            | Self::Exited { .. }
+            | Self::Unreachable { .. }
+            | Self::Unauthorized { .. }
+            | Self::NoCommonVersion { .. }
+            | Self::NotYet { .. }
+            | Self::Busy { .. }
+            | Self::TooManyTools { .. }
+            | Self::Closed { .. } => false,
+            // The server has seen the call: it may have failed half-way.
+            Self::Refused { .. } | Self::InputRefused { .. } => true,
+            Self::NotInTime { step, .. } | Self::Protocol { step, .. } | Self::TooLarge { step, .. } => *step == UpstreamStep::Call,
+            Self::Disconnected { was_sent, step, .. } => *was_sent && *step == UpstreamStep::Call,
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotYet { after, .. } => Some(format!(
+                "it is tried again in {} s; `mce doctor` shows what it printed",
+                after.as_secs() + 1
+            )),
+            Self::CannotStart { .. } | Self::Exited { .. } | Self::NoCommonVersion { .. } => {
+                Some("`mce doctor` shows what it printed".to_owned())
+            }
+            Self::Unauthorized { server, challenge } => Some(if challenge.is_some() {
+                format!("log in with `mce auth login {server}`, or set its `auth`")
+            } else {
+                "set its `auth`".to_owned()
+            }),
+            Self::Unresolved { variable, .. } => Some(format!("set `{variable}`")),
+            Self::NotInTime {
+                step: UpstreamStep::Start, ..
+            } => Some("`start_timeout` gives it longer".to_owned()),
+            Self::NotInTime { .. } => Some("`timeout` gives it longer; it was told to stop".to_owned()),
+            Self::Busy { .. } => Some("call again later, or raise its `concurrency`".to_owned()),
+            Self::TooLarge { .. } => Some("ask for less, or raise its `max_answer_bytes`".to_owned()),
+            Self::NotConfigured { .. }
+            | Self::Unreachable { .. }
+            | Self::Refused { .. }
+            | Self::Protocol { .. }
+            | Self::TooManyTools { .. }
+            | Self::Disconnected { .. }
+            | Self::InputRefused { .. }
+            | Self::Closed { .. } => None,
+        }
+    }
+
+    /// The text for people and the log; it may name a program or a host.
+    pub fn internal(&self) -> String {
+        match self {
+            Self::CannotStart { internal, .. } | Self::Unreachable { internal, .. } | Self::NoCommonVersion { internal, .. } => {
+                format!("{self}: {internal}")
+            }
+            Self::Unauthorized {
+                challenge: Some(challenge),
+                ..
+            } => format!("{self}: {challenge}"),
+            Self::NotYet { cause, .. } => cause.internal(),
+            Self::NotConfigured { .. }
+            | Self::Unresolved { .. }
+            | Self::Exited { .. }
+            | Self::Unauthorized { challenge: None, .. }
+            | Self::NotInTime { .. }
+            | Self::Busy { .. }
+            | Self::Refused { .. }
+            | Self::Protocol { .. }
+            | Self::TooLarge { .. }
+            | Self::TooManyTools { .. }
+            | Self::Disconnected { .. }
+            | Self::InputRefused { .. }
+            | Self::Closed { .. } => self.to_string(),
+        }
+    }
+}
