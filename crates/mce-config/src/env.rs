@@ -1,6 +1,7 @@
 //! The process environment, read here and nowhere else.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// Variables by name.
 pub type Environment = BTreeMap<String, String>;
@@ -11,6 +12,11 @@ pub fn snapshot() -> Environment {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
+}
+
+/// The file of the running program, without symbolic links.
+pub(crate) fn executable() -> Option<PathBuf> {
+    fs_err::canonicalize(std::env::current_exe().ok()?).ok()
 }
 
 #[cfg(test)]

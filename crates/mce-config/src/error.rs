@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::Place;
+use crate::{Place, Warning};
 
 /// Why the configuration could not be loaded. No message holds a secret.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +88,23 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
+    /// The same as a warning, for what must not be the end. `place` is for errors that have none.
+    pub(crate) fn into_warning(self, place: Place) -> Warning {
+        let hint = self.hint();
+        let text = self.to_string();
+        let place = match self {
+            Self::Syntax { place, .. }
+            | Self::Value { place, .. }
+            | Self::MissingKey { place, .. }
+            | Self::ConflictingKeys { place, .. }
+            | Self::UndefinedVariable { place, .. } => place,
+            Self::SameServerName { place, .. } => *place,
+            Self::ReadFile { .. } | Self::FileSize { .. } => place,
+        };
+        let message = text.strip_prefix(&format!("{place}: ")).unwrap_or(&text).to_owned();
+        Warning { place, message, hint }
+    }
+
     /// What to do about it, where there is something to say.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -19,7 +19,7 @@ pub(crate) struct Text {
 
 /// Replaces each `${VAR}` by the variable's value, which is not expanded again.
 ///
-/// `$${` is `${` and begins nothing. Nothing else is special: a `$` without `{`, or without a closing `}`, stands for itself.
+/// `${env:VAR}` is the same. `$${` is `${` and begins nothing. Nothing else is special: a `$` without `{`, or without a closing `}`, stands for itself.
 /// The default is used if the
 /// variable is not set or empty; `lookup` gives none for both.
 pub(crate) fn expand<'a>(text: &str, lookup: impl Fn(&str) -> Option<&'a str>) -> Text {
@@ -73,7 +73,8 @@ fn reference(text: &str) -> Option<(&str, Option<&str>, &str)> {
         Some((name, fallback)) => (name, Some(fallback)),
         None => (inner, None),
     };
-    Some((name, fallback, after))
+    // As editors write it.
+    Some((name.strip_prefix("env:").unwrap_or(name), fallback, after))
 }
 
 #[cfg(test)]
@@ -99,7 +100,9 @@ mod tests {
             ("${TOKEN:-x}", "s3cr3t", "***", ""),
             ("${NO:-}", "", "", ""),
             ("a ${NO} b ${NO2}", "a ${NO} b ${NO2}", "a ${NO} b ${NO2}", "NO NO2"),
-            ("${env:NO}", "${env:NO}", "${env:NO}", "env:NO"),
+            ("${env:TOKEN} ${env:NO:-x}", "s3cr3t x", "*** x", ""),
+            ("${env:NO}", "${NO}", "${NO}", "NO"),
+            ("${input:NO}", "${input:NO}", "${input:NO}", "input:NO"),
             ("$${TOKEN} ${TOKEN} a$${b", "${TOKEN} s3cr3t a${b", "${TOKEN} *** a${b", ""),
             ("$TOKEN $$ ${TOKEN", "$TOKEN $$ ${TOKEN", "$TOKEN $$ ${TOKEN", ""),
         ] {

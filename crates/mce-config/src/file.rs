@@ -1,15 +1,19 @@
 //! Reads configuration files, bounded in size.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::field::Field;
 use crate::variables::DotEnv;
 use crate::yaml::{self, Kind};
-use crate::{ConfigError, Place, Source, dotenv};
+use crate::{ConfigError, Place, Secret, Source, dotenv};
 
 /// The largest configuration file that is read, in bytes.
 pub const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// The same for files of other programs, which keep more than settings in them.
+pub(crate) const MAX_CLIENT_FILE_BYTES: u64 = 16 << 20;
 
 /// The keys of a YAML file; none if it is empty.
 pub(crate) fn read_config(file: &Path) -> Result<Vec<(String, Field)>, ConfigError> {
@@ -20,7 +24,7 @@ pub(crate) fn read_config(file: &Path) -> Result<Vec<(String, Field)>, ConfigErr
         },
         line,
     };
-    let node = yaml::parse(&read_text(file)?).map_err(|error| ConfigError::Syntax {
+    let node = yaml::parse(&read_text(file, MAX_FILE_BYTES)?).map_err(|error| ConfigError::Syntax {
         place: place(error.line),
         message: error.message,
         hint: error.hint,
@@ -38,7 +42,7 @@ pub(crate) fn read_config(file: &Path) -> Result<Vec<(String, Field)>, ConfigErr
 
 /// The variables of a `.env` file, which `label` names in what is shown.
 pub(crate) fn read_dotenv(file: &Path, label: &Path) -> Result<DotEnv, ConfigError> {
-    let variables = dotenv::parse(&read_text(file)?).map_err(|error| ConfigError::Syntax {
+    let variables = dotenv::parse(&read_text(file, MAX_FILE_BYTES)?).map_err(|error| ConfigError::Syntax {
         place: Place {
             source: Source::File {
                 file: file.to_owned(),
@@ -56,19 +60,33 @@ pub(crate) fn read_dotenv(file: &Path, label: &Path) -> Result<DotEnv, ConfigErr
     })
 }
 
-fn read_text(file: &Path) -> Result<String, ConfigError> {
+/// The variables of the file that `env_file` names. They may be secret.
+pub(crate) fn read_variables(file: &Path) -> Result<BTreeMap<String, Secret>, ConfigError> {
+    // A pipe would be waited for.
+    if !file.is_file() {
+        return Err(ConfigError::ReadFile {
+            file: file.to_owned(),
+            cause: io::ErrorKind::NotFound.into(),
+        });
+    }
+    let variables = read_dotenv(file, file)?.variables.into_iter();
+    Ok(variables.map(|(name, value)| (name, Secret::new(value))).collect())
+}
+
+/// The text of a file of at most `limit` bytes.
+pub(crate) fn read_text(file: &Path, limit: u64) -> Result<String, ConfigError> {
     let failed = |cause: io::Error| ConfigError::ReadFile {
         file: PathBuf::from(file),
         cause,
     };
     let mut text = String::new();
     let reader = fs_err::File::open(file).map_err(failed)?;
-    reader.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
-    if u64::try_from(text.len()).is_ok_and(|bytes| bytes <= MAX_FILE_BYTES) {
+    reader.take(limit + 1).read_to_string(&mut text).map_err(failed)?;
+    if u64::try_from(text.len()).is_ok_and(|bytes| bytes <= limit) {
         return Ok(text);
     }
     Err(ConfigError::FileSize {
         file: PathBuf::from(file),
-        limit: MAX_FILE_BYTES,
+        limit,
     })
 }

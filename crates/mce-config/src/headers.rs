@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::auth::header_safe;
 use crate::field::Field;
 use crate::reader::{Reader, found};
+use crate::redact::is_random;
 use crate::yaml::{Kind, Node};
 use crate::{ConfigError, Secret};
 
@@ -33,9 +34,6 @@ const MEDIA_TYPES: [&str; 5] = ["*", "application", "image", "multipart", "text"
 /// A shorter value, in bytes, is a word like others.
 const MIN_VALUE_BYTES: usize = 8;
 
-/// A longer run of letters and digits, in bytes, was made by a machine.
-const MAX_WORD_BYTES: usize = 15;
-
 /// Whether the value of a configured header field is masked in what is printed and cut out of answers.
 ///
 /// Not secret are short words, versions, dates and media types, as they are common in answers: they are where no variable
@@ -44,7 +42,6 @@ pub fn is_secret_header(name: &str, value: &Secret) -> bool {
     let name = name.to_ascii_lowercase();
     let text = value.text();
     let has_secret_name = SECRET_WORDS.iter().any(|word| name.contains(word));
-    let is_random = |word: &str| word.len() > MAX_WORD_BYTES && word.bytes().any(|byte| byte.is_ascii_digit());
     let has_random = text.split(|c: char| !c.is_ascii_alphanumeric()).any(is_random);
     let is_version = text.contains(['.', '-', ':']) && text.chars().all(|c| c.is_ascii_digit() || "vTZ.:+- ".contains(c));
     let is_media_type = |part: &str| part.split_once('/').is_some_and(|(kind, _)| MEDIA_TYPES.contains(&kind));

@@ -4,6 +4,7 @@
 
 mod assemble;
 mod auth;
+mod discover;
 mod dotenv;
 pub mod env;
 mod error;
@@ -11,21 +12,28 @@ mod expand;
 mod field;
 mod file;
 mod headers;
+mod jsonc;
+mod lines;
 mod load;
 mod location;
+mod merge;
 mod name;
 mod nearest;
+mod own;
 mod reader;
 mod redact;
 mod report;
+mod respell;
 mod secret;
 mod server;
 mod servers;
 mod setting_fields;
 mod settings;
 mod source;
+mod toml_tables;
 mod unknown;
 mod upstream;
+mod upstream_fields;
 mod variables;
 mod view;
 mod view_fields;
@@ -42,6 +50,6 @@ pub use settings::{
     Auth, CallSettings, Credential, DockerSettings, EnhanceSettings, LimitSettings, Location, Origin, RecipeSettings, SandboxSettings,
     ServeSettings, ServerSettings, SessionAuth, Settings, Unresolved,
 };
-pub use source::{Place, Source};
+pub use source::{EntrySource, Place, Source};
 pub use upstream::{Era, HttpServer, HttpTransport, StdioServer, UpstreamSettings};
 pub use view::{ArgumentDefault, EffectSetting, FunctionSelector, FunctionSettings, MAX_DESCRIPTION_CHARS, ViewSettings};

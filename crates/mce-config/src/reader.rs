@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::expand::Text;
 use crate::field::Field;
 use crate::location::{Base, http_url, resolve_location, resolve_path};
-use crate::redact::{mask_arguments, mask_url};
+use crate::redact::{mask_arguments, mask_random, mask_url};
 use crate::variables::Variables;
 use crate::yaml::Kind;
 use crate::{ConfigError, Location, MASK, MIN_SECRET_BYTES, Place, Report, Secret, Shown, Source, Warning};
@@ -55,6 +55,18 @@ impl Reader<'_> {
         self.report.warnings.push(Warning { place, message, hint });
     }
 
+    /// How much was recorded so far, for [`Reader::rewind`].
+    pub(crate) fn mark(&self) -> (usize, usize) {
+        (self.report.shown.len(), self.report.warnings.len())
+    }
+
+    /// Forgets what was recorded since.
+    pub(crate) fn rewind(&mut self, (shown, warnings): (usize, usize)) {
+        self.report.shown.truncate(shown);
+        self.report.warnings.truncate(warnings);
+        self.missing.clear();
+    }
+
     fn expand(&mut self, field: &Field, expected: &str) -> Result<Text, ConfigError> {
         let text = self.variables.expand(field.scalar(expected)?);
         let missing = text.missing.iter().map(|name| (field.place.clone(), name.clone()));
@@ -75,6 +87,14 @@ impl Reader<'_> {
     pub(crate) fn text(&mut self, key: &str, field: &Field) -> Result<String, ConfigError> {
         let text = self.expand(field, "a text")?;
         self.show(key, mask_url(&text.shown), field.place.source.clone());
+        Ok(text.value)
+    }
+
+    /// A command, which can have arguments in it.
+    pub(crate) fn command(&mut self, key: &str, field: &Field) -> Result<String, ConfigError> {
+        let text = self.expand(field, "a command")?;
+        let shown = mask_arguments(text.shown.split(' '));
+        self.show(key, shown.join(" "), field.place.source.clone());
         Ok(text.value)
     }
 
@@ -167,7 +187,7 @@ impl Reader<'_> {
         if text.missing.is_empty() && http_url(&text.value).is_none() {
             return Err(field.refuse(expected, found_url(&text.shown)));
         }
-        self.show(key, mask_url(&text.shown), field.place.source.clone());
+        self.show(key, mask_random(&mask_url(&text.shown)), field.place.source.clone());
         Ok(text.value)
     }
 
@@ -243,10 +263,18 @@ impl Reader<'_> {
 
     /// A list of texts.
     pub(crate) fn texts(&mut self, key: &str, field: &Field) -> Result<Vec<String>, ConfigError> {
+        self.list_of(key, field, |texts| texts.iter().map(|text| mask_url(&text.shown)).collect())
+    }
+
+    /// A command's arguments, which can hold keys.
+    pub(crate) fn arguments(&mut self, key: &str, field: &Field) -> Result<Vec<String>, ConfigError> {
+        self.list_of(key, field, |texts| mask_arguments(texts.iter().map(|text| text.shown.as_str())))
+    }
+
+    fn list_of(&mut self, key: &str, field: &Field, shown: fn(&[Text]) -> Vec<String>) -> Result<Vec<String>, ConfigError> {
         let items = field.clone().into_items("a list of texts")?;
         let texts: Vec<Text> = items.iter().map(|item| self.expand(item, "a text")).collect::<Result<_, _>>()?;
-        let shown = mask_arguments(texts.iter().map(|text| text.shown.as_str()));
-        self.show(key, shown.join(", "), field.place.source.clone());
+        self.show(key, shown(&texts).join(", "), field.place.source.clone());
         Ok(texts.into_iter().map(|text| text.value).collect())
     }
 
@@ -329,5 +357,5 @@ fn found_url(shown: &str) -> String {
     if shown.contains('@') && !shown.contains("://") {
         return "a text".to_owned();
     }
-    found(&mask_url(shown))
+    found(&mask_random(&mask_url(shown)))
 }

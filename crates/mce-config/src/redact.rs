@@ -40,16 +40,64 @@ fn mask_assignment(text: &str) -> String {
     }
 }
 
-/// Masks URLs in a command's arguments, and what follows an option that sounds secret: `--api-key=x` and `--api-key x`.
+/// Masks in an argument what can be a secret: passwords in URLs, values whose names sound secret, and words made by a machine.
+fn mask_argument(argument: &str) -> String {
+    if argument.contains("://") {
+        return mask_random(&mask_url(argument));
+    }
+    // The name of a header field or of a variable, such as `Authorization: Bearer x` and `TOKEN=x`.
+    if let Some((at, separator)) = argument.char_indices().find(|(_, c)| ['=', ':'].contains(c)) {
+        let (name, value) = argument.split_at_checked(at).unwrap_or((argument, ""));
+        let value = value.strip_prefix(separator).unwrap_or_default();
+        let value = if is_secret_name(name) {
+            MASK.to_owned()
+        } else {
+            mask_argument(value)
+        };
+        return format!("{name}{separator}{value}");
+    }
+    if argument.starts_with(['/', '.', '~']) {
+        return argument.to_owned();
+    }
+    mask_random(argument)
+}
+
+/// Masks words that are as long and mixed as only keys are.
+pub(crate) fn mask_random(text: &str) -> String {
+    let mut masked = String::new();
+    let mut word = String::new();
+    for character in text.chars().map(Some).chain([None]) {
+        match character {
+            Some(letter) if letter.is_ascii_alphanumeric() => word.push(letter),
+            Some(_) | None => {
+                masked.push_str(if is_random(&word) { MASK } else { &word });
+                word.clear();
+                masked.extend(character);
+            }
+        }
+    }
+    masked
+}
+
+/// A longer run of letters and digits, in bytes, was made by a machine.
+const MAX_WORD_BYTES: usize = 15;
+
+/// Whether a word of letters and digits was made by a machine.
+pub(crate) fn is_random(word: &str) -> bool {
+    word.len() > MAX_WORD_BYTES && word.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Masks what can be secret in a command's arguments, and what follows an option that sounds secret: `--api-key=x` and
+/// `--api-key x`.
 pub(crate) fn mask_arguments<'a>(arguments: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut is_value = false;
     arguments
         .map(|argument| {
             let is_option = argument.starts_with('-');
-            let shown = match (is_option, is_value) {
-                (true, _) => mask_assignment(argument),
-                (false, true) => MASK.to_owned(),
-                (false, false) => mask_url(argument),
+            let shown = if is_value && !is_option {
+                MASK.to_owned()
+            } else {
+                mask_argument(argument)
             };
             is_value = is_option && !argument.contains('=') && is_secret_name(argument);
             shown
@@ -153,6 +201,12 @@ mod tests {
             ("--api-key 1 2", "--api-key *** 2"),
             ("--token --port 2", "--token --port 2"),
             ("postgres://u:p@h/db", "postgres://***@h/db"),
+            ("-e TOKEN=1 A=b", "-e TOKEN=*** A=b"),
+            ("--env=TOKEN=1 --env=A=b", "--env=TOKEN=*** --env=A=b"),
+            ("--header X-Api-Key:1 Accept:json", "--header X-Api-Key:*** Accept:json"),
+            ("https://h/mcp/0123456789abcdef?x=0123456789abcdef0", "https://h/mcp/***?x=***"),
+            ("sk-0123456789abcdef 0123456789abcdef", "sk-*** ***"),
+            ("/tmp/0123456789abcdef ./a@1.2", "/tmp/0123456789abcdef ./a@1.2"),
         ] {
             assert_eq!(mask_arguments(arguments.split(' ')).join(" "), expected);
         }

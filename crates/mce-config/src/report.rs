@@ -16,6 +16,8 @@ pub struct Report {
     pub shown: Vec<Shown>,
     /// Things a person should know; none of them keeps the settings from working.
     pub warnings: Vec<Warning>,
+    /// Servers in files of other programs that are left out on purpose, such as the entry that starts this program.
+    pub notes: Vec<Warning>,
 }
 
 /// One value as `mce config show` prints it.

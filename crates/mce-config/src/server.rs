@@ -1,42 +1,75 @@
 //! One server: an entry of a file, and the variables that override it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use crate::auth::{header_safe, read_auth, read_credential, read_static, read_variable};
+use crate::discover::Dialect;
 use crate::field::Field;
+use crate::file::read_variables;
 use crate::headers::{Headers, read_headers, read_json_headers};
 use crate::location::http_url;
 use crate::nearest::suggestion;
-use crate::reader::Reader;
+use crate::reader::{Reader, found};
+use crate::respell::{is_empty_list, respell};
+use crate::upstream_fields::read_upstream;
 use crate::view_fields::read_view;
 use crate::yaml::Kind;
 use crate::{
-    Auth, ConfigError, Credential, HttpServer, HttpTransport, Location, Origin, Place, ServerSettings, Source, StdioServer, Unresolved,
-    UpstreamSettings,
+    Auth, ConfigError, Credential, EntrySource, HttpServer, HttpTransport, Location, Origin, Place, Secret, ServerSettings, Source,
+    StdioServer, Unresolved, UpstreamSettings,
 };
 
-/// Every key of a server.
-pub(crate) const SERVER_KEYS: [&str; 22] = [
+/// Every key of a server, besides other words for them.
+pub(crate) const SERVER_KEYS: [&str; 32] = [
     "args",
     "auth",
     "auth_header",
     "base_url",
     "command",
+    "concurrency",
     "credentials",
+    "cwd",
     "description",
+    "disabled",
+    "enabled",
     "env",
+    "env_file",
+    "era",
     "exclude",
     "extra_headers",
     "functions",
     "headers",
     "include",
     "is_read_only",
+    "max_answer_bytes",
     "openapi",
     "overlay",
+    "pin",
     "rename",
     "skills_url",
+    "start_timeout",
     "swagger_url",
+    "timeout",
     "top_level_functions",
+    "type",
+    "url",
+];
+
+/// The keys that entries in files of other programs have. What else stands there is theirs.
+const CLIENT_KEYS: [&str; 14] = [
+    "args",
+    "command",
+    "cwd",
+    "disabled",
+    "enabled",
+    "env",
+    "env_file",
+    "exclude",
+    "headers",
+    "include",
+    "start_timeout",
+    "timeout",
     "type",
     "url",
 ];
@@ -47,12 +80,62 @@ pub(crate) const SERVER_SUFFIXES: [&str; 4] = ["_BASE_URL", "_AUTH", "_EXTRA_HEA
 /// The keys that say where functions come from; a server has one of them.
 const ORIGIN_KEYS: [&str; 4] = ["openapi", "swagger_url", "command", "url"];
 
+/// Words for servers that have a URL.
+const HTTP_TYPES: [&str; 7] = [
+    "http",
+    "remote",
+    "sse",
+    "streamable-http",
+    "streamable_http",
+    "streamablehttp",
+    "streamable",
+];
+
 /// A server as it stands in a file.
 pub(crate) struct ServerEntry {
     pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) place: Place,
     pub(crate) fields: BTreeMap<String, Field>,
+    /// How its values are written.
+    pub(crate) dialect: Dialect,
+    /// Where its command is started if it does not say.
+    pub(crate) start_in: Option<PathBuf>,
+    pub(crate) source: EntrySource,
+}
+
+impl ServerEntry {
+    /// Gives it our keys, and takes out what is blank.
+    pub(crate) fn respell(&mut self) {
+        self.fields.retain(|_, field| !field.is_blank());
+        respell(&mut self.fields, self.dialect);
+        if self.source.is_discovered() {
+            self.fields.retain(|key, _| CLIENT_KEYS.contains(&key.as_str()));
+            // A server has one of them.
+            if self.fields.contains_key("command") {
+                self.fields.remove("url");
+            }
+            if self.fields.get("exclude").is_some_and(is_empty_list) {
+                self.fields.remove("exclude");
+            }
+        }
+    }
+
+    /// Whether it says that it is not to be used.
+    pub(crate) fn is_disabled(&mut self, reader: &mut Reader<'_>) -> Result<bool, ConfigError> {
+        let mut is_disabled = false;
+        for (name, meaning) in [("disabled", true), ("enabled", false)] {
+            if let Some(field) = self.fields.remove(name) {
+                let key = format!("servers.{}.{name}", self.name);
+                is_disabled |= reader.flag(&key, &field)? == meaning;
+            }
+        }
+        if is_disabled {
+            // Its other values are not read, so that none of their variables is asked for.
+            reader.missing.clear();
+        }
+        Ok(is_disabled)
+    }
 }
 
 /// The variable names of a server for one suffix: made of the normalised name, and of the name as written.
@@ -60,9 +143,8 @@ pub(crate) fn server_variables(name: &str, title: &str, suffix: &str) -> [String
     [name, title].map(|part| format!("MCE_{}{suffix}", part.to_uppercase()))
 }
 
-/// Reads a server. Afterwards `reader.missing` is empty.
-pub(crate) fn read_server(reader: &mut Reader<'_>, mut entry: ServerEntry) -> Result<ServerSettings, ConfigError> {
-    entry.fields.retain(|_, field| !field.is_blank());
+/// Reads a server that has our keys. Afterwards `reader.missing` is empty.
+pub(crate) fn read_server(reader: &mut Reader<'_>, entry: ServerEntry) -> Result<ServerSettings, ConfigError> {
     let key = format!("servers.{}", entry.name);
     let mut fields = ServerFields { reader, entry, key };
     fields.warn_of_unknown_keys();
@@ -80,11 +162,12 @@ pub(crate) fn read_server(reader: &mut Reader<'_>, mut entry: ServerEntry) -> Re
         top_level_functions: fields.texts("top_level_functions")?,
         overlays: fields.overlays()?,
         view: read_view(fields.reader, &fields.key, &mut fields.entry.fields)?,
-        upstream: UpstreamSettings::default(),
+        upstream: fields.upstream(&origin)?,
         unresolved: fields.reader.missing.drain(..).map(unresolved).collect(),
         origin,
         name: fields.entry.name,
         title: fields.entry.title,
+        entry: fields.entry.source,
     };
     Ok(server)
 }
@@ -157,28 +240,59 @@ impl ServerFields<'_, '_> {
     }
 
     fn stdio(&mut self, command: &Field) -> Result<Origin, ConfigError> {
-        self.transport(&["stdio"])?;
-        let command = self.reader.text(&self.at("command"), command)?;
-        let args = self.texts("args")?;
+        self.transport(&["stdio", "local"])?;
+        let command = self.reader.command(&self.at("command"), command)?;
+        let args = match self.take("args") {
+            Some(field) => self.reader.arguments(&self.at("args"), &field)?,
+            None => Vec::new(),
+        };
+        let env = self.environment()?;
+        let cwd = match self.take("cwd") {
+            Some(field) => Some(self.reader.path(&self.at("cwd"), &field)?),
+            None => self.entry.start_in.take(),
+        };
+        Ok(Origin::McpStdio(StdioServer { command, args, env, cwd }))
+    }
+
+    /// The variables of `env`, and those of `env_file` that are not there.
+    fn environment(&mut self) -> Result<BTreeMap<String, Secret>, ConfigError> {
         let mut env = BTreeMap::new();
+        if let Some(field) = self.take("env_file") {
+            let file = self.reader.path(&self.at("env_file"), &field)?;
+            let is_known = self.reader.missing.is_empty();
+            if is_known {
+                env.extend(read_variables(&file)?);
+            }
+        }
         if let Some(field) = self.take("env") {
             for (name, value) in field.into_entries("a mapping of variables to texts")? {
+                if value.node.kind == Kind::Null {
+                    continue;
+                }
+                if name.is_empty() || name.contains(['=', '\0']) {
+                    return Err(value.refuse("a variable's name", found(&name)));
+                }
                 let key = self.at(&format!("env.{name}"));
                 env.insert(name, self.reader.masked(&key, &value)?);
             }
         }
-        let cwd = None;
-        Ok(Origin::McpStdio(StdioServer { command, args, env, cwd }))
+        Ok(env)
     }
 
     fn http(&mut self, url: &Field) -> Result<Origin, ConfigError> {
-        let transport = match self.transport(&["http", "sse", "streamable-http", "streamable_http"])?.as_deref() {
-            None => HttpTransport::Auto,
+        let transport = match self.transport(&HTTP_TYPES)?.as_deref() {
+            // Many write `http` for whatever has a URL.
+            None | Some("http" | "remote") => HttpTransport::Auto,
             Some("sse") => HttpTransport::Sse,
             Some(_) => HttpTransport::Streamable,
         };
         let url = self.reader.url(&self.at("url"), url)?;
         Ok(Origin::McpHttp(HttpServer { url, transport }))
+    }
+
+    fn upstream(&mut self, origin: &Origin) -> Result<UpstreamSettings, ConfigError> {
+        let is_mcp = !matches!(origin, Origin::OpenApi(_));
+        read_upstream(self.reader, &self.key, &mut self.entry.fields, is_mcp)
     }
 
     /// `type:` is how other tools' files say what `command` and `url` say already.

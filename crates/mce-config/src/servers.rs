@@ -1,12 +1,14 @@
 //! The servers of both files, before each is read.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
+use crate::discover::OURS;
 use crate::field::Field;
 use crate::reader::Reader;
 use crate::server::ServerEntry;
 use crate::yaml::Kind;
-use crate::{ConfigError, Place, normalise_server_name};
+use crate::{ConfigError, EntrySource, Place, Source, normalise_server_name};
 
 /// The servers of one file: a mapping of names, or a list whose items have `name`.
 pub(crate) fn collect_servers(servers: Option<Field>) -> Result<Vec<ServerEntry>, ConfigError> {
@@ -65,15 +67,30 @@ fn entry(title: String, field: Field) -> Result<ServerEntry, ConfigError> {
     if title.trim().is_empty() {
         return Err(field.refuse("a server's name", "an empty text"));
     }
+    let place = field.place.clone();
     Ok(ServerEntry {
         name: normalise_server_name(&title),
         title,
-        place: field.place.clone(),
         fields: field
             .into_entries("a mapping with `openapi`, `command` or `url`")?
             .into_iter()
             .collect::<BTreeMap<_, _>>(),
+        dialect: OURS,
+        start_in: None,
+        source: EntrySource {
+            client: None,
+            file: file_of(&place),
+            also: Vec::new(),
+        },
+        place,
     })
+}
+
+fn file_of(place: &Place) -> Option<PathBuf> {
+    match &place.source {
+        Source::File { file, .. } => Some(file.clone()),
+        Source::Default | Source::Argument { .. } | Source::Environment { .. } | Source::DotEnv { .. } => None,
+    }
 }
 
 /// The first file's servers, then those of the second that the first does not have.

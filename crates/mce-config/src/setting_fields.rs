@@ -11,7 +11,7 @@ use crate::yaml::Node;
 use crate::{ConfigError, Place, Secret, Source};
 
 /// Every key of `mce.yaml` besides `servers`. Its variable is `MCE_` and the key in upper case.
-pub(crate) const SETTING_KEYS: [&str; 39] = [
+pub(crate) const SETTING_KEYS: [&str; 40] = [
     "allowed_domains",
     "cache_db_path",
     "cache_enabled",
@@ -22,6 +22,7 @@ pub(crate) const SETTING_KEYS: [&str; 39] = [
     "compiled_output_dir",
     "data_dir",
     "debug",
+    "discover",
     "docker_host",
     "docker_image",
     "enable_additional_tools",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{HttpServer, Secret, StdioServer, UpstreamSettings, ViewSettings};
+use crate::{EntrySource, HttpServer, Secret, StdioServer, UpstreamSettings, ViewSettings};
 
 /// Everything that is configured.
 #[derive(Debug, Clone)]
@@ -62,6 +62,8 @@ pub struct ServerSettings {
     pub name: String,
     /// As written in the file. Messages for people may use it; programs use `name`.
     pub title: String,
+    /// Where its entry stands.
+    pub entry: EntrySource,
     /// Where its functions come from.
     pub origin: Origin,
     /// OpenAPI Overlays that its document is changed by before it is compiled, in this order.
@@ -207,6 +209,20 @@ pub struct Unresolved {
     /// The key in it, such as `servers.shop.auth.value`.
     pub key: String,
 }
+
+impl Unresolved {
+    /// What to do about it.
+    pub fn advice(&self) -> String {
+        match self.variable.split_once(':') {
+            None => format!("set `{}` in the environment or in `.env`", self.variable),
+            Some(("input", _)) => format!("VS Code asks a person for it; {IN_OUR_FILE}"),
+            Some(_) => format!("only the program whose file this is knows it; {IN_OUR_FILE}"),
+        }
+    }
+}
+
+/// What helps where a variable is no variable of the environment.
+const IN_OUR_FILE: &str = "write the server in `mce.yaml`, with a `${VAR}` in its place";
 
 /// Limits of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]

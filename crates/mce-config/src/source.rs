@@ -55,6 +55,25 @@ impl Serialize for Source {
     }
 }
 
+/// Where a server's entry stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EntrySource {
+    /// The program whose file it is, such as `claude-code`, or `MCP_CONFIG_PATH` for a file which that variable names. `None`:
+    /// it is a file of ours.
+    pub client: Option<&'static str>,
+    /// The file, absolute.
+    pub file: Option<PathBuf>,
+    /// Further files that have the same server.
+    pub also: Vec<PathBuf>,
+}
+
+impl EntrySource {
+    /// Whether it was found in a file of another program. What is wrong with such a server is told, but is no failure.
+    pub fn is_discovered(&self) -> bool {
+        self.client.is_some()
+    }
+}
+
 /// A source and, where it is known, the line in its file. Shown as `/abs/mce.yaml:12: servers.shop.base_url`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {

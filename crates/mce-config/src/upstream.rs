@@ -85,7 +85,7 @@ pub enum Era {
 impl fmt::Debug for StdioServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StdioServer")
-            .field("command", &self.command)
+            .field("command", &self.command.split_whitespace().next().unwrap_or_default())
             .finish_non_exhaustive()
     }
 }

@@ -55,9 +55,9 @@ pub(crate) struct Entry {
     pub(crate) value: Node,
 }
 
-/// Why a text is not YAML.
+/// Why a text is not what it should be.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct YamlError {
+pub(crate) struct SyntaxError {
     pub(crate) line: Option<u64>,
     pub(crate) message: String,
     /// What to do about it.
@@ -65,7 +65,7 @@ pub(crate) struct YamlError {
 }
 
 /// Reads one document. An empty one is null.
-pub(crate) fn parse(text: &str) -> Result<Node, YamlError> {
+pub(crate) fn parse(text: &str) -> Result<Node, SyntaxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_comment = |line: &str| line.trim_start().is_empty() || line.trim_start().starts_with('#');
     if text.lines().all(is_comment) {
@@ -92,7 +92,7 @@ fn options() -> Options {
 }
 
 /// The library's own words can repeat a secret that was not quoted, so only their kind is kept.
-fn explain(error: &Error) -> YamlError {
+fn explain(error: &Error) -> SyntaxError {
     let error = error.without_snippet();
     let line = error.location().map(|location| location.line());
     let quotes = "put a value that holds one of `: # & * ! % @ { } [ ]` in quotes";
@@ -104,7 +104,7 @@ fn explain(error: &Error) -> YamlError {
         Error::Budget { .. } => ("the document is too large or too deep".to_owned(), None),
         _ => ("the text is not valid YAML".to_owned(), Some(quotes)),
     };
-    YamlError { line, message, hint }
+    SyntaxError { line, message, hint }
 }
 
 /// As the deserializer gives it, before numbers get their written form back.
@@ -117,7 +117,7 @@ enum Raw {
     Map(Vec<(Spanned<Self>, Spanned<Self>)>),
 }
 
-fn settle(raw: Spanned<Raw>, text: &str) -> Result<Node, YamlError> {
+fn settle(raw: Spanned<Raw>, text: &str) -> Result<Node, SyntaxError> {
     let line = raw.referenced.line();
     let is_plain = matches!(raw.value, Raw::Plain(_));
     let kind = match raw.value {
@@ -135,10 +135,10 @@ fn settle(raw: Spanned<Raw>, text: &str) -> Result<Node, YamlError> {
     Ok(Node { line, kind, is_plain })
 }
 
-fn settle_entry((key, value): (Spanned<Raw>, Spanned<Raw>), text: &str) -> Result<Entry, YamlError> {
+fn settle_entry((key, value): (Spanned<Raw>, Spanned<Raw>), text: &str) -> Result<Entry, SyntaxError> {
     let key = settle(key, text)?;
     let Kind::Scalar(name) = key.kind else {
-        return Err(YamlError {
+        return Err(SyntaxError {
             line: Some(key.line),
             message: "a key must be a text".to_owned(),
             hint: None,

@@ -27,6 +27,7 @@ fn server() -> ServerSettings {
         unresolved: Vec::new(),
         overlays: Vec::new(),
         view: ViewSettings::default(),
+        entry: mce_config::EntrySource::default(),
         upstream: mce_config::UpstreamSettings::default(),
     }
 }

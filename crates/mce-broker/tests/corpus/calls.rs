@@ -304,6 +304,7 @@ fn settings(home: &Path, port: u16) -> Settings {
     settings.servers = vec![ServerSettings {
         overlays: Vec::new(),
         view: mce_config::ViewSettings::default(),
+        entry: mce_config::EntrySource::default(),
         upstream: mce_config::UpstreamSettings::default(),
         name: "svc".to_owned(),
         title: "svc".to_owned(),

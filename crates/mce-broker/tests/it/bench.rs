@@ -223,6 +223,7 @@ fn server() -> ServerSettings {
         origin: Origin::OpenApi(Place::File("/svc.json".into())),
         overlays: Vec::new(),
         view: ViewSettings::default(),
+        entry: mce_config::EntrySource::default(),
         upstream: mce_config::UpstreamSettings::default(),
         base_url: None,
         auth: Auth::None,

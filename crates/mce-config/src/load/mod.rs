@@ -5,12 +5,15 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::assemble::{Known, assemble};
-use crate::env::Environment;
+use crate::discover::{Wanted, discover};
+use crate::env::{self, Environment};
 use crate::field::Field;
 use crate::file::{read_config, read_dotenv};
 use crate::location::{Base, normalise, resolve_path};
+use crate::merge::read_servers;
+use crate::own::Ourselves;
 use crate::reader::{LegacyPaths, Reader};
-use crate::server::{ServerEntry, read_server};
+use crate::server::ServerEntry;
 use crate::servers::{collect_servers, merge_servers};
 use crate::setting_fields::{SETTING_KEYS, SettingFields};
 use crate::unknown::{warn_of_unknown_keys, warn_of_unknown_variables};
@@ -43,7 +46,8 @@ impl fmt::Debug for LoadOptions {
     }
 }
 
-/// Reads all sources. Arguments beat the environment, which beats `.env`, then `mce.yaml`, then `config/swaggers.yaml`.
+/// Reads all sources. Arguments beat the environment, which beats `.env`, then `mce.yaml`, then `config/swaggers.yaml`, then the
+/// files of other programs that have MCP servers in them, unless `discover` says otherwise.
 ///
 /// `mce.yaml` is the named one, else `MCE_CONFIG`, else `mce.yaml` or `mce.yml` in the working directory, else
 /// `$XDG_CONFIG_HOME/mce/mce.yaml` or `~/.config/mce/mce.yaml`. `.env` is the named one, else that of the working
@@ -51,10 +55,14 @@ impl fmt::Debug for LoadOptions {
 ///
 /// # Errors
 ///
-/// [`ConfigError`] for the first file that cannot be read and the first value that is not allowed. A `${VAR}` that nothing
+/// [`ConfigError`] for the first file that cannot be read and the first value that is not allowed, in files of ours; what is
+/// wrong in those of other programs is a warning. A `${VAR}` that nothing
 /// defines is an error for a setting; for a server it is in [`crate::ServerSettings::unresolved`].
 pub fn load(options: &LoadOptions) -> Result<(Settings, Report), ConfigError> {
-    let home = options.environment.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    let variable = |name: &str| options.environment.get(name).filter(|value| !value.is_empty());
+    let home = variable("HOME")
+        .or_else(|| variable("USERPROFILE").filter(|_| cfg!(windows)))
+        .map(PathBuf::from);
     let places = Places {
         options,
         home: home.as_deref(),
@@ -105,7 +113,8 @@ fn read_all(places: &Places<'_>, config: Option<Config>, reader: &mut Reader<'_>
         Some(swaggers) => read_swaggers(fields.reader, swaggers, working_dir)?,
         None => Vec::new(),
     };
-    let servers = merge_servers(fields.reader, collect_servers(servers)?, others).into_iter();
+    let ours = merge_servers(fields.reader, collect_servers(servers)?, others);
+    let wanted = wanted(&mut fields)?;
     let known = Known {
         default_data_dir: places.data_dir(config.as_ref(), swaggers.is_some()),
         base_dir,
@@ -114,8 +123,27 @@ fn read_all(places: &Places<'_>, config: Option<Config>, reader: &mut Reader<'_>
         env_file: fields.reader.variables.dotenv.as_ref().map(DotEnv::file),
     };
     let mut settings = assemble(&mut fields, known)?;
-    settings.servers = servers.map(|entry| read_server(fields.reader, entry)).collect::<Result<_, _>>()?;
+    let candidates = discover(fields.reader, places, &wanted);
+    let ourselves = Ourselves {
+        executable: env::executable(),
+        path: places.options.environment.get("PATH").map(String::as_str),
+        directory: working_dir,
+        home: places.home,
+    };
+    settings.servers = read_servers(fields.reader, ours, candidates, &ourselves)?;
     Ok(settings)
+}
+
+/// Whose files are searched for servers.
+fn wanted(fields: &mut SettingFields<'_, '_>) -> Result<Wanted, ConfigError> {
+    let key = "discover";
+    let Some(field) = fields.field(key) else {
+        fields.reader.show_default(key, &true);
+        return Ok(Wanted::All);
+    };
+    let words = fields.reader.list(key, &field)?;
+    fields.reader.check_resolved()?;
+    Wanted::read(&field, &words)
 }
 
 fn read_swaggers(reader: &mut Reader<'_>, file: &Path, working_dir: &Path) -> Result<Vec<ServerEntry>, ConfigError> {
@@ -138,9 +166,9 @@ struct Config {
 }
 
 /// Where files may be.
-struct Places<'a> {
-    options: &'a LoadOptions,
-    home: Option<&'a Path>,
+pub(crate) struct Places<'a> {
+    pub(crate) options: &'a LoadOptions,
+    pub(crate) home: Option<&'a Path>,
 }
 
 impl Places<'_> {
@@ -210,20 +238,20 @@ impl Places<'_> {
     }
 
     /// A directory of the XDG Base Directory Specification; a relative one is to be ignored.
-    fn xdg(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
-        let given = self
-            .options
-            .environment
-            .get(variable)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute());
-        given.or_else(|| self.home.map(|home| home.join(below_home)))
+    pub(crate) fn xdg(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+        self.directory_in(variable).or_else(|| self.home.map(|home| home.join(below_home)))
+    }
+
+    /// The absolute path in a variable.
+    pub(crate) fn directory_in(&self, variable: &str) -> Option<PathBuf> {
+        let path = self.options.environment.get(variable).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
     }
 }
 
-fn existing(file: PathBuf) -> Option<PathBuf> {
+pub(crate) fn existing(file: PathBuf) -> Option<PathBuf> {
     file.is_file().then_some(file)
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

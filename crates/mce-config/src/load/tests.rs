@@ -8,13 +8,13 @@ use super::*;
 use crate::{Auth, Credential, HttpServer, HttpTransport, Location, Origin, Secret, SessionAuth, StdioServer};
 
 /// A working directory with files, and variables.
-struct Bench {
-    directory: tempfile::TempDir,
-    options: LoadOptions,
+pub(crate) struct Bench {
+    pub(crate) directory: tempfile::TempDir,
+    pub(crate) options: LoadOptions,
 }
 
 /// Files by path, variables by name. `HOME` is `home` in the directory.
-fn bench(files: &[(&str, &str)], variables: &[(&str, &str)]) -> Bench {
+pub(crate) fn bench(files: &[(&str, &str)], variables: &[(&str, &str)]) -> Bench {
     let directory = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let file = directory.path().join(name);
@@ -34,12 +34,12 @@ fn bench(files: &[(&str, &str)], variables: &[(&str, &str)]) -> Bench {
 }
 
 impl Bench {
-    fn load(&self) -> (Settings, Report) {
+    pub(crate) fn load(&self) -> (Settings, Report) {
         load(&self.options).unwrap()
     }
 
     /// The directory's own path is taken out of texts.
-    fn relative(&self, text: &impl ToString) -> String {
+    pub(crate) fn relative(&self, text: &impl ToString) -> String {
         text.to_string().replace(&format!("{}/", self.directory.path().display()), "")
     }
 
@@ -47,7 +47,7 @@ impl Bench {
         self.relative(&load(&self.options).unwrap_err())
     }
 
-    fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         let with_hint = |warning: &crate::Warning| match &warning.hint {
             Some(hint) => format!("{}; {hint}", self.relative(warning)),
             None => self.relative(warning),
@@ -55,7 +55,7 @@ impl Bench {
         self.load().1.warnings.iter().map(with_hint).collect()
     }
 
-    fn shown(&self, key: &str) -> String {
+    pub(crate) fn shown(&self, key: &str) -> String {
         let (_, report) = self.load();
         let shown = report
             .shown

@@ -72,7 +72,11 @@ impl Compiler {
         is_done: &(dyn Fn(&ServerReport) + Sync),
     ) -> Result<Vec<ServerReport>, Failure> {
         let mut lock = Lock::open(&self.settings, options.lock)?;
-        let wanted = |server: &&ServerSettings| options.only.is_none_or(|name| server.name == name || server.title == name);
+        // What other programs have configured is no document, and is not told unless it is asked for.
+        let wanted = |server: &&ServerSettings| match options.only {
+            Some(name) => server.name == name || server.title == name,
+            None => !server.entry.is_discovered(),
+        };
         let mut reports = Vec::new();
         for server in self.settings.servers.iter().filter(wanted) {
             let start = Instant::now();
@@ -249,7 +253,7 @@ fn demand_variables(server: &ServerSettings) -> Result<(), Failure> {
             "config",
             format!("{}: {}: nothing defines `${{{}}}`", missing.file, missing.key, missing.variable),
         )
-        .with_hint(format!("set `{}` in the environment or in `.env`", missing.variable)))
+        .with_hint(missing.advice()))
     })
 }
 

@@ -28,7 +28,11 @@ pub(crate) fn config(setup: &Setup, args: &ConfigArgs) -> Result<ExitCode, Failu
                 "{}: {}: nothing defines `${{{}}}`; the server `{}` cannot be used",
                 unresolved.file, unresolved.key, unresolved.variable, server.name
             ));
+            terminal.note(format!("  hint: {}", unresolved.advice()));
         }
+    }
+    for note in &report.notes {
+        terminal.note(format!("left out: {note}"));
     }
     Ok(ExitCode::SUCCESS)
 }

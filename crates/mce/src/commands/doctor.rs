@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use mce_config::ServerSettings;
 use mce_sandbox::SandboxFacts;
 use serde::Serialize;
 use serde_json::json;
@@ -52,14 +53,8 @@ pub(crate) async fn doctor(setup: &Setup, args: &JsonArgs) -> Result<ExitCode, F
                 detail: warning.to_string(),
                 fix: warning.hint.clone().unwrap_or_default(),
             }));
-            checks.extend(settings.servers.iter().flat_map(|server| &server.unresolved).map(|missing| {
-                let detail = format!("{}: {}: nothing defines `${{{}}}`", missing.file, missing.key, missing.variable);
-                Check::bad(
-                    "variables",
-                    detail,
-                    format!("set `{}` in the environment or in `.env`", missing.variable),
-                )
-            }));
+            checks.extend(report.notes.iter().map(|note| Check::good("server left out", note.to_string())));
+            checks.extend(settings.servers.iter().flat_map(server));
             match App::open(setup, std::sync::Arc::new(settings)) {
                 Ok(app) => {
                     checks.extend(catalog(&app));
@@ -103,6 +98,21 @@ fn print(setup: &Setup, args: &JsonArgs, checks: &[Check], is_ok: bool) -> Resul
         }
     }
     Ok(())
+}
+
+/// Where a server comes from, and which of its variables have no value.
+fn server(server: &ServerSettings) -> Vec<Check> {
+    let file = server.entry.file.as_ref().map_or(String::new(), |file| file.display().to_string());
+    let also: Vec<String> = server.entry.also.iter().map(|file| format!(", {}", file.display())).collect();
+    let from = Check::good("server", format!("`{}` from {file}{}", server.name, also.concat()));
+    let missing = server.unresolved.iter().map(|missing| Check {
+        name: "variables".to_owned(),
+        // What another program's file lacks keeps nothing of ours from working.
+        ok: server.entry.is_discovered(),
+        detail: format!("{}: {}: nothing defines `${{{}}}`", missing.file, missing.key, missing.variable),
+        fix: missing.advice(),
+    });
+    std::iter::once(from).chain(missing).collect()
 }
 
 fn catalog(app: &App) -> Vec<Check> {

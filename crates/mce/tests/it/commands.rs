@@ -257,3 +257,44 @@ fn standard_error_of_a_machine_readable_command_is_one_json_object() {
     assert!(serde_json::from_str::<Value>(ended.err.trim()).is_ok(), "{}", ended.err);
     assert!(project.run(&["doctor"]).out.contains("log_levle"));
 }
+
+#[test]
+fn servers_of_other_programs_are_told_and_keep_nothing_from_working() {
+    let api = FakeApi::start();
+    let project = Project::shop(&api);
+    project.write(
+        ".mcp.json",
+        r#"{"mcpServers": {"files": {"command": "npx", "args": ["--token", "hunter2"]}, "gateway": {"command": "mce", "args": ["serve"]}}}"#,
+    );
+    project.write(
+        "home/.cursor/mcp.json",
+        r#"{"mcpServers": {"far": {"url": "https://mcp.example.com/mcp", "headers": {"Authorization": "${NOBODY}"}}}}"#,
+    );
+    project.write("home/.gemini/settings.json", "{broken");
+    let ended = project.run(&["config", "show"]);
+    for part in [
+        "mcp stdio, found in the configuration of claude-code",
+        ".mcp.json: mcpServers.files)",
+        "mcp http, found in the configuration of cursor",
+        "home/.cursor/mcp.json: mcpServers.far)",
+    ] {
+        assert!(ended.out.contains(part), "{part}: {}", ended.out);
+    }
+    for part in [
+        "home/.gemini/settings.json:1: the text is not valid JSON",
+        "nothing defines `${NOBODY}`",
+        "mcpServers.gateway: it starts this program itself",
+    ] {
+        assert!(ended.err.contains(part), "{part}: {}", ended.err);
+    }
+    assert!(!format!("{}{}", ended.out, ended.err).contains("hunter2"));
+    let compiled = project.run(&["compile", "--json"]);
+    let servers = compiled.json()["servers"].clone();
+    assert_eq!((compiled.code, servers.as_array().unwrap().len()), (0, 1), "{servers}");
+    let doctor = project.run(&["doctor", "--json"]).json();
+    assert_eq!(doctor["ok"], json!(true), "{doctor}");
+    assert!(doctor.to_string().contains("`files` from "), "{doctor}");
+    assert_eq!(project.run(&["call", "shop.get_item", "--id", "5"]).code, 0);
+    let without = project.with("MCE_DISCOVER", "false").run(&["config", "show"]);
+    assert!(!without.out.contains("servers.files.") && without.err.is_empty(), "{}", without.err);
+}

@@ -1,0 +1,46 @@
+//! Reads what a server's entry says about how it is dealt with as an MCP server.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::field::Field;
+use crate::reader::Reader;
+use crate::respell::MAX_SECONDS;
+use crate::{ConfigError, Era, UpstreamSettings};
+
+const KEYS: [&str; 6] = ["concurrency", "era", "max_answer_bytes", "pin", "start_timeout", "timeout"];
+
+/// Takes the keys that make an [`UpstreamSettings`] out of a server's fields. `at` is the server's key.
+pub(crate) fn read_upstream(
+    reader: &mut Reader<'_>,
+    at: &str,
+    fields: &mut BTreeMap<String, Field>,
+    is_mcp: bool,
+) -> Result<UpstreamSettings, ConfigError> {
+    let mut settings = UpstreamSettings::default();
+    for name in KEYS {
+        let Some(field) = fields.remove(name) else { continue };
+        if !is_mcp {
+            let reason = "it is for MCP servers".to_owned();
+            reader.warn(field.place, "has no effect".to_owned(), Some(reason));
+            continue;
+        }
+        let key = format!("{at}.{name}");
+        let mut number = |range| reader.number(&key, &field, range);
+        match name {
+            "concurrency" => settings.concurrency = u32::try_from(number(1..=1024)?).unwrap_or(u32::MAX),
+            "max_answer_bytes" => settings.answer_bytes = usize::try_from(number(1024..=1 << 30)?).unwrap_or(usize::MAX),
+            "start_timeout" => settings.start_timeout = Duration::from_secs(number(1..=MAX_SECONDS.into())?),
+            "timeout" => settings.call_timeout = Duration::from_secs(number(1..=MAX_SECONDS.into())?),
+            "pin" => settings.is_pinned = reader.flag(&key, &field)?,
+            _ => {
+                settings.era = match reader.word(&key, &field, &["auto", "legacy", "modern"])?.as_str() {
+                    "legacy" => Era::Legacy,
+                    "modern" => Era::Modern,
+                    _ => Era::Auto,
+                }
+            }
+        }
+    }
+    Ok(settings)
+}
