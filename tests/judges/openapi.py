@@ -29,9 +29,9 @@ class Operation:
         """Whether the parameter is no argument: ignored by the rules, or filled in from credentials."""
         needed = self.data.get("security", self.document.root.get("security", []))
         keys = [self.document.schemes().get(name, {}) for alternative in needed for name in alternative]
-        # A bearer token that the document repeats as a parameter is filled in as well.
-        is_token = parameter["name"].lower() == "token" and "authentication token" in parameter.get("description", "").lower()
-        return is_ignored_header(parameter) or is_token and bool(keys) or any(k.get("name") == parameter["name"] and k.get("in") == parameter["in"] for k in keys)
+        if is_ignored_header(parameter) or is_repeated_token(parameter) and keys:
+            return True
+        return any(k.get("name") == parameter["name"] and k.get("in") == parameter["in"] for k in keys)
 
     def content(self):
         return self.document.resolve(self.data.get("requestBody", {})).get("content", {})
@@ -86,6 +86,12 @@ def base_path(root):
     defaults = {name: variable.get("default") or version for name, variable in server.get("variables", {}).items()}
     url = re.sub(r"\{(\w+)\}", lambda m: "" if m[1] == "endpoint" else defaults.get(m[1], ""), server["url"])
     return re.sub(r"^https?://[^/]*", "", url).rstrip("/")
+
+
+def is_repeated_token(parameter):
+    """Whether it repeats the token that `Authorization` has."""
+    is_token = parameter["name"].lower() == "token" and "authentication token" in parameter.get("description", "").lower()
+    return is_token and parameter["in"] in ("header", "query")
 
 
 def is_ignored_header(parameter):

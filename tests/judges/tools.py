@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -47,11 +48,18 @@ def install(folder, packages):
 def run_node(folder, script, *arguments):
     """What a script of ours prints. It is copied into the tools' folder, where `import` finds the packages."""
     copy = folder / script.name
-    copy.write_text(script.read_text())
+    put(copy, script.read_text())
     done = subprocess.run(["node", copy.name, *map(str, arguments)], cwd=folder, capture_output=True, text=True, timeout=600)
     if done.returncode:
         raise ToolError(f"{script.name} failed: " + done.stderr.strip()[-2000:])
     return done.stdout
+
+
+def put(file, text):
+    """Writes a file whole or not at all: others may read it at the same time."""
+    with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as new:
+        new.write(text)
+    os.replace(new.name, file)
 
 
 def free_port():
@@ -64,7 +72,7 @@ def free_port():
 def server(folder, arguments, port, log, ready, wait_s=120):
     """Runs a Node program until the block ends; `ready` is a path that it answers when it has started."""
     hook = folder / "loopback.cjs"
-    hook.write_text(LOOPBACK)
+    put(hook, LOOPBACK)
     with open(log, "wb") as out:
         command = ["node", "--require", str(hook.resolve()), *map(str, arguments)]
         process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
