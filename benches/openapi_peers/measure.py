@@ -1,6 +1,7 @@
 """Runs one process and tells its time and memory."""
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import threading
@@ -21,19 +22,23 @@ class Cost:
     peak_mib: float  # of its largest process
 
 
-def run(command, folder, timeout_s):
-    """Standard output and error go into files of these names in `folder`."""
+def run(command, folder, limit_s):
+    """Ends it after `limit_s` seconds of CPU time, which other load hardly changes. Standard output and error go into files of these names in `folder`."""
     with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
         start = time.perf_counter()
-        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, env=environment(folder))
+        process = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, env=environment(folder), preexec_fn=lambda: limit(limit_s)
+        )
         ended, stopped = threading.Event(), []
-        guard = threading.Thread(target=watch, args=(process.pid, start + timeout_s, ended, stopped), daemon=True)
+        guard = threading.Thread(target=watch, args=(process.pid, ended, stopped), daemon=True)
         guard.start()
         _, status, usage = os.wait4(process.pid, 0)
         wall_s = time.perf_counter() - start
         ended.set()
         guard.join()
         process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            stopped.append(f"not finished after {limit_s} s of CPU time")
     return Cost(process.returncode, "".join(stopped[:1]), wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
@@ -41,14 +46,11 @@ def environment(folder):
     return {"PATH": os.environ["PATH"], "HOME": str(folder), "NO_COLOR": "1", "COLUMNS": "1000", "MCE_DATA_DIR": str(folder / "data")}
 
 
-def watch(pid, deadline, ended, stopped):
-    """Ends the process at the deadline, or when it has too much memory."""
+def watch(pid, ended, stopped):
+    """Ends the process when it has too much memory."""
     while not ended.wait(0.2):
-        if time.perf_counter() > deadline:
-            stopped.append("not finished in time")
-        elif resident_mib(pid) > MAX_MIB:
+        if resident_mib(pid) > MAX_MIB:
             stopped.append(f"ended at {MAX_MIB:,} MiB")
-        if stopped:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
 
@@ -59,3 +61,7 @@ def resident_mib(pid):
     except OSError:
         return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+
+
+def limit(seconds):
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))

@@ -71,8 +71,8 @@ class PythonClient:
         self.python, self.title = venv(folder, "openapi-python-client", "0.29.1"), "openapi-python-client 0.29.1"
 
     def command(self, document, folder):
-        # Its hooks only format what it wrote.
-        (folder / "config.yaml").write_text("post_hooks: []\n")
+        # Its hooks only format what it wrote; enums as literals is what it advises where it fails over two equal names.
+        (folder / "config.yaml").write_text("post_hooks: []\nliteral_enums: true\n")
         options = ["--path", document, "--config", "config.yaml", "--meta", "none", "--output-path", "out"]
         return [self.python.parent / "openapi-python-client", "generate", *options]
 
@@ -91,11 +91,11 @@ class ModelGenerator:
 
     def command(self, document, folder):
         options = ["--input-file-type", "openapi", "--openapi-scopes", "schemas", "paths", "--output-model-type", "typing.TypedDict"]
-        return [self.python.parent / "datamodel-codegen", "--input", document, *options, "--target-python-version", "3.11", "--output", "models.py"]
+        return [self.python.parent / "datamodel-codegen", "--input", document, *options, "--target-python-version", "3.11", "--output", "models"]
 
     def result(self, folder):
-        file = folder / "models.py"
-        return Result(None, file.stat().st_size, broken([file]))
+        files = list((folder / "models").rglob("*.py")) or [folder / "models"]
+        return Result(None, sum(file.stat().st_size for file in files), broken(files))
 
 
 class FastMcp:

@@ -121,14 +121,21 @@ impl Compiler {
             self.refresh_skills(server).await;
         }
         let documents = Documents::new(location, &self.fetcher)?;
+        let key = location_of(server).unwrap_or_default();
+        let known = self.store.document(&key).map_err(Failure::internal)?;
+        let current = known.as_ref().filter(|record| record.compiler == COMPILER);
+        // Large files are not kept in memory only to see that they are as they were; what is fetched is fetched once.
+        if let Some(record) = current.filter(|record| !record.sources.iter().any(documents::is_url))
+            && documents.are_unchanged(&record.sources, &[]).await
+        {
+            return self.keep_unchanged(server, record, lock);
+        }
         let files = self.read_files(server, &documents).await?;
         if let Some(lock) = &lock {
             lock.check(server, &files.sources, false)?;
         }
-        let key = location_of(server).unwrap_or_default();
-        let known = self.store.document(&key).map_err(Failure::internal)?;
-        if let Some(record) = known.as_ref().filter(|record| record.compiler == COMPILER)
-            && documents.are_unchanged(&record.sources, &files.main).await
+        if let Some(record) = current
+            && documents.are_unchanged(&record.sources, &files.sources).await
         {
             return self.keep_unchanged(server, record, lock);
         }

@@ -1,6 +1,7 @@
 //! Reading the files or URLs of one document.
 
 use std::fmt::Write;
+use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use mce_broker::DocumentFetcher;
@@ -16,6 +17,8 @@ use crate::failure::Failure;
 
 /// Bytes of one file that are read.
 const FILE_BYTES: u64 = 256 << 20;
+/// Bytes of a file that are in memory while it is only compared.
+const BUFFER_BYTES: usize = 128 << 10;
 
 /// The files of one document.
 pub(super) struct Documents<'a> {
@@ -43,23 +46,27 @@ impl<'a> Documents<'a> {
         self.read(&self.origin).await.map_err(|message| Failure::new("document", message))
     }
 
-    /// Whether all files are as they were when the document was compiled.
-    pub(super) async fn are_unchanged(&self, sources: &[Source], main: &[u8]) -> bool {
-        let [first, further @ ..] = sources else { return false };
-        if first.sha256 != sha256(main) {
+    /// Whether all files are as they were when the document was compiled. Those of `read` were read just now, the
+    /// document itself among them.
+    pub(super) async fn are_unchanged(&self, sources: &[Source], read: &[Source]) -> bool {
+        if sources.is_empty() {
             return false;
         }
-        for source in further {
+        for source in sources {
+            if let Some(new) = read.iter().find(|new| new.location == source.location) {
+                if new.sha256 != source.sha256 {
+                    return false;
+                }
+                continue;
+            }
             // An overlay of a URL may be a file, and the other way round.
-            let is_url = ["http://", "https://"].iter().any(|scheme| source.location.starts_with(scheme));
-            let origin = match (is_url, Url::parse(&source.location)) {
-                (false, _) => Origin::File(PathBuf::from(&source.location)),
-                (true, Ok(url)) => Origin::Url(url),
+            let digest = match (is_url(source), Url::parse(&source.location)) {
+                (false, _) => digest_file(Path::new(&source.location)),
+                (true, Ok(url)) => self.read(&Origin::Url(url)).await.map(|bytes| sha256(&bytes)),
                 (true, Err(_)) => return false,
             };
-            match self.read(&origin).await {
-                Ok(bytes) if sha256(&bytes) == source.sha256 => {}
-                Ok(_) | Err(_) => return false,
+            if digest.as_ref() != Ok(&source.sha256) {
+                return false;
             }
         }
         true
@@ -113,7 +120,37 @@ impl Load for Loader {
     }
 }
 
+/// Whether a file is fetched.
+pub(super) fn is_url(source: &Source) -> bool {
+    ["http://", "https://"].iter().any(|scheme| source.location.starts_with(scheme))
+}
+
 fn read_file(path: &Path) -> Result<Vec<u8>, String> {
+    demand_file(path)?;
+    fs_err::read(path).map_err(|error| short(path, &error))
+}
+
+/// The SHA-256 of a file, which is never in memory as a whole.
+fn digest_file(path: &Path) -> Result<String, String> {
+    demand_file(path)?;
+    digest_whole(path).map_err(|error| short(path, &error))
+}
+
+fn digest_whole(path: &Path) -> io::Result<String> {
+    let mut file = BufReader::with_capacity(BUFFER_BYTES, fs_err::File::open(path)?);
+    let mut digest = Sha256::new();
+    loop {
+        let part = file.fill_buf()?;
+        if part.is_empty() {
+            return Ok(hex(&digest.finalize()));
+        }
+        digest.update(part);
+        let read = part.len();
+        file.consume(read);
+    }
+}
+
+fn demand_file(path: &Path) -> Result<(), String> {
     let size = fs_err::metadata(path).map_err(|error| short(path, &error))?;
     if !size.is_file() {
         return Err(format!("`{}` is no file", path.display()));
@@ -125,11 +162,11 @@ fn read_file(path: &Path) -> Result<Vec<u8>, String> {
             size.len()
         ));
     }
-    fs_err::read(path).map_err(|error| short(path, &error))
+    Ok(())
 }
 
 /// What an error says, without the path twice.
-fn short(path: &Path, error: &std::io::Error) -> String {
+fn short(path: &Path, error: &io::Error) -> String {
     let reason = error
         .get_ref()
         .and_then(|inner| inner.source())
@@ -157,8 +194,31 @@ pub(super) fn source_of(file: &FurtherFile) -> Source {
 
 /// In hexadecimal.
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut hex, byte| {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(digest: &[u8]) -> String {
+    digest.iter().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
         hex
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_the_digest_of_its_bytes_however_long_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("document.json");
+        for size in [0, 1, BUFFER_BYTES, 2 * BUFFER_BYTES + 1] {
+            let bytes = vec![b' '; size];
+            fs_err::write(&file, &bytes).unwrap();
+            assert_eq!(digest_file(&file), Ok(sha256(&bytes)), "{size}");
+        }
+        assert!(digest_file(folder.path()).unwrap_err().contains("is no file"));
+        let gone = digest_file(&folder.path().join("gone")).unwrap_err();
+        assert!(gone.starts_with("failed to read `") && gone.contains("gone"), "{gone}");
+    }
 }
