@@ -166,6 +166,7 @@ def main():
         folder = Path(folder)
         (folder / "bench.json").write_text(json.dumps(DOCUMENT))
         (folder / "mce.yaml").write_text(json.dumps({"servers": {"bench": {"openapi": "./bench.json", "base_url": f"http://127.0.0.1:{api.server_port}"}}}))
+        environment["MCE_DISCOVER"] = "false"
         environment |= {"MCE_DATA_DIR": str(folder / "data"), "HOME": str(folder)} if "PYENV_ROOT" in environment else {"MCE_DATA_DIR": str(folder / "data")}
         subprocess.run([mce, "compile"], cwd=folder, env=environment, check=True, capture_output=True)
         starts = []

@@ -74,7 +74,7 @@ pub(crate) enum VariableForm {
 
 const MCP_SERVERS: &[&[&str]] = &[&["mcpServers"]];
 
-/// In the order in which they are read.
+/// In the order in which they are read. The first is Claude Code, which has settings in further files.
 pub(crate) const CLIENTS: [Client; 10] = [
     // https://code.claude.com/docs/en/mcp: `timeout` is MCP_TOOL_TIMEOUT of one server, in milliseconds.
     Client {

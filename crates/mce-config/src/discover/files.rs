@@ -81,6 +81,27 @@ pub(crate) fn of_person(places: &Places<'_>) -> Vec<Found> {
     CLIENTS.iter().flat_map(existing).collect()
 }
 
+/// The settings of Claude Code, which have no servers, but say which are refused.
+pub(crate) fn settings_of_claude(places: &Places<'_>) -> Vec<Found> {
+    let working_dir = &places.options.working_dir;
+    let project = directories(working_dir, places.home).into_iter().flat_map(|directory| {
+        let settings = directory.join(".claude");
+        ["settings.local.json", "settings.json"].map(|name| settings.join(name))
+    });
+    let person = places
+        .directory_in("CLAUDE_CONFIG_DIR")
+        .or_else(|| places.home.map(|home| home.join(".claude")))
+        .map(|directory| directory.join("settings.json"));
+    let found = |file: PathBuf| {
+        Some(Found {
+            client: CLIENTS.first()?,
+            file: existing(file)?,
+            workspace: working_dir.clone(),
+        })
+    };
+    project.chain(person).filter_map(found).collect()
+}
+
 fn directory(root: Root, places: &Places<'_>) -> Option<PathBuf> {
     let home = places.home;
     let named = |variable| places.directory_in(variable);

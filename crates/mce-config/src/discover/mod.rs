@@ -18,7 +18,7 @@ use crate::load::Places;
 use crate::location::{Base, normalise, resolve_path};
 use crate::reader::{Reader, found, one_of};
 use crate::server::ServerEntry;
-use crate::yaml::{Kind, Node, SyntaxError};
+use crate::yaml::{Entry, Kind, Node, SyntaxError};
 use crate::{ConfigError, EntrySource, Place, Source, jsonc, normalise_server_name, toml_tables, yaml};
 
 /// More servers of one file are left out.
@@ -26,6 +26,9 @@ const MAX_SERVERS: usize = 500;
 
 /// The longest name of a server, in bytes.
 const MAX_TITLE_BYTES: usize = 256;
+
+/// Where Claude Code has the names of servers that a person does not want.
+const REJECTED: [&str; 2] = ["disabledMcpjsonServers", "disabledMcpServers"];
 
 /// Whose files are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +84,7 @@ pub(crate) fn discover(reader: &mut Reader<'_>, places: &Places<'_>, wanted: &Wa
     let mut servers = search.named();
     let mut user = Vec::new();
     let mut local = Vec::new();
-    let mut rejected = Vec::new();
+    let mut rejected = search.rejected(wanted);
     // Read first, since it has servers of the project, and says which of those in `.mcp.json` are refused.
     for found in files::of_person(places).into_iter().filter(|found| wanted.has(found.client)) {
         if let Some(document) = search.document(&found) {
@@ -91,7 +94,7 @@ pub(crate) fn discover(reader: &mut Reader<'_>, places: &Places<'_>, wanted: &Wa
                     workspace: directory,
                     ..found.clone()
                 };
-                rejected.extend(names_in(&project, &["disabledMcpjsonServers", "disabledMcpServers"]));
+                rejected.extend(REJECTED.iter().flat_map(|key| names_in(&project, &[key])));
                 local.extend(search.servers(&found, &project));
             }
             user.extend(search.servers(&found, &document));
@@ -146,6 +149,15 @@ impl Search<'_, '_> {
             }
         }
         servers
+    }
+
+    /// The names that settings of Claude Code refuse.
+    fn rejected(&mut self, wanted: &Wanted) -> Vec<String> {
+        let settings: Vec<Found> = files::settings_of_claude(self.places);
+        let settings = settings.iter().filter(|found| wanted.has(found.client));
+        let documents: Vec<Field> = settings.filter_map(|found| self.document(found)).collect();
+        let names = |document: &Field| REJECTED.iter().flat_map(|key| names_in(document, &[key])).collect::<Vec<_>>();
+        documents.iter().flat_map(names).collect()
     }
 
     /// A file as a tree; nothing if it was read before or cannot be read.
@@ -203,7 +215,13 @@ impl Search<'_, '_> {
             self.reader.warn(place, message, None);
         }
         let entries = entries.into_iter().take(MAX_SERVERS);
-        entries.filter_map(|(title, field)| self.candidate(found, title, field)).collect()
+        let mut servers: Vec<Candidate> = entries.filter_map(|(title, field)| self.candidate(found, title, field)).collect();
+        // Gemini CLI has the names of servers that are not wanted beside them.
+        let excluded = names_in(document, &["mcp", "excluded"]);
+        for candidate in &mut servers {
+            candidate.is_rejected = excluded.contains(&candidate.entry.title);
+        }
+        servers
     }
 
     fn candidate(&mut self, found: &Found, title: String, mut field: Field) -> Option<Candidate> {
@@ -261,35 +279,48 @@ fn parse(file: &Path, text: &str) -> Result<Node, SyntaxError> {
 
 /// The value at a path of keys, if there is one.
 fn below(field: &Field, keys: &[&str]) -> Option<Field> {
-    let mut field = field.clone();
+    let mut node = &field.node;
+    let mut place = field.place.clone();
     for key in keys {
-        let entries = field.into_entries("a mapping").ok()?;
-        field = entries.into_iter().find(|(name, _)| name == key)?.1;
+        let entry = entries_of(node).iter().find(|entry| entry.key == *key)?;
+        place = place.child(&entry.key, entry.line);
+        node = &entry.value;
     }
-    Some(field)
+    Some(Field {
+        node: node.clone(),
+        place,
+        directory: field.directory.clone(),
+    })
+}
+
+fn entries_of(node: &Node) -> &[Entry] {
+    match &node.kind {
+        Kind::Map(entries) => entries,
+        Kind::Null | Kind::Scalar(_) | Kind::List(_) => &[],
+    }
 }
 
 /// What Claude Code has for the directory or the nearest one above it.
 fn project_of(document: &Field, directory: &Path) -> Option<(PathBuf, Field)> {
-    let projects = below(document, &["projects"])?.into_entries("a mapping of directories").ok()?;
+    let projects = entries_of(&document.node).iter().find(|entry| entry.key == "projects")?;
     let canonical = fs_err::canonicalize(directory).unwrap_or_default();
     let above = directory.ancestors().chain(canonical.ancestors());
     let of = |directory: &Path| {
-        let (_, field) = projects.iter().find(|(path, _)| Path::new(path) == directory)?;
-        Some((directory.to_owned(), field.clone()))
+        let mut projects = entries_of(&projects.value).iter();
+        let project = projects.find(|entry| Path::new(&entry.key) == directory)?;
+        Some((directory.to_owned(), below(document, &["projects", &project.key])?))
     };
     above.filter(|directory| directory.parent().is_some()).find_map(of)
 }
 
-/// The texts of the lists at these keys.
+/// The texts of the list at a path of keys.
 fn names_in(field: &Field, keys: &[&str]) -> Vec<String> {
-    let lists = keys.iter().filter_map(|key| below(field, &[key]));
-    let items = lists.filter_map(|list| list.into_items("a list").ok()).flatten();
+    let items = below(field, keys).and_then(|list| list.into_items("a list").ok());
     let text = |item: Field| match item.node.kind {
         Kind::Scalar(text) => Some(text),
         Kind::Null | Kind::List(_) | Kind::Map(_) => None,
     };
-    items.filter_map(text).collect()
+    items.into_iter().flatten().filter_map(text).collect()
 }
 
 #[cfg(test)]

@@ -441,6 +441,22 @@ fn disabled_servers_are_left_out() {
 }
 
 #[test]
+fn servers_that_a_client_is_told_not_to_use_are_left_out() {
+    let project = r#"{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}, "c": {"command": "c"}}}"#;
+    let gemini = r#"{"mcpServers": {"d": {"command": "d"}, "e": {"command": "e"}}, "mcp": {"excluded": ["d", "a"]}}"#;
+    let files = [
+        (".mcp.json", project),
+        (".claude/settings.local.json", r#"{"disabledMcpjsonServers": ["a", "e"]}"#),
+        (
+            "home/.claude/settings.json",
+            r#"{"disabledMcpjsonServers": ["b"], "enabledMcpjsonServers": ["c"]}"#,
+        ),
+        ("home/.gemini/settings.json", gemini),
+    ];
+    assert_eq!(servers(&bench(&files, &[])), ["c c", "e e"]);
+}
+
+#[test]
 fn our_own_entry_is_left_out_under_any_name() {
     let text = r#"{"mcpServers": {"gateway": {"command": "${DIR}/mce", "args": ["serve"]}, "old": {"command": "npx", "args": ["-y", "code-executor-mcp"]}, "files": {"command": "npx", "args": ["files"]}}}"#;
     let files = [(".mcp.json", text), ("mce.yaml", "servers: {me: {command: mce, args: [serve]}}")];

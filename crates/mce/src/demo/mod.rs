@@ -91,6 +91,7 @@ fn demo_environment(setup: &Setup, folder: &std::path::Path) -> mce_config::env:
     environment.insert("SHOP_TOKEN".into(), TOKEN.into());
     environment.insert("MCE_DATA_DIR".into(), folder.join("data").to_string_lossy().into_owned());
     environment.insert("MCE_LOG_LEVEL".into(), "warn".into());
+    environment.insert("MCE_DISCOVER".into(), "false".into());
     environment
 }
 
