@@ -1,14 +1,14 @@
 //! One server: an entry of a file, and the variables that override it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::auth::{header_safe, read_auth, read_credential, read_static, read_variable};
 use crate::discover::Dialect;
 use crate::field::Field;
 use crate::file::read_variables;
 use crate::headers::{Headers, read_headers, read_json_headers};
-use crate::location::http_url;
+use crate::location::{Base, http_url, resolve_path};
 use crate::nearest::suggestion;
 use crate::reader::{Reader, found};
 use crate::respell::{is_empty_list, respell};
@@ -241,7 +241,7 @@ impl ServerFields<'_, '_> {
 
     fn stdio(&mut self, command: &Field) -> Result<Origin, ConfigError> {
         self.transport(&["stdio", "local"])?;
-        let command = self.reader.command(&self.at("command"), command)?;
+        let program = self.reader.command(&self.at("command"), command)?;
         let args = match self.take("args") {
             Some(field) => self.reader.arguments(&self.at("args"), &field)?,
             None => Vec::new(),
@@ -251,7 +251,21 @@ impl ServerFields<'_, '_> {
             Some(field) => Some(self.reader.path(&self.at("cwd"), &field)?),
             None => self.entry.start_in.take(),
         };
+        let command = self.program(program, cwd.as_deref().unwrap_or(&command.directory));
         Ok(Origin::McpStdio(StdioServer { command, args, env, cwd }))
+    }
+
+    /// A path to a program becomes absolute, since what it is relative to would depend on the system; a name stays one.
+    fn program(&self, command: String, directory: &Path) -> String {
+        let is_relative = command.contains('/') && !command.contains("${") && !Path::new(&command).is_absolute();
+        if !is_relative {
+            return command;
+        }
+        let base = Base {
+            directory,
+            home: self.reader.home,
+        };
+        resolve_path(&command, base).display().to_string()
     }
 
     /// The variables of `env`, and those of `env_file` that are not there.

@@ -10,7 +10,7 @@ use crate::Secret;
 /// An MCP server that is started as a child process.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StdioServer {
-    /// The program; looked for in `PATH` if it has no slash.
+    /// The program: an absolute path, or a name that is looked for in `PATH`.
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,

@@ -379,6 +379,25 @@ fn project_files_are_found_upwards_and_their_servers_start_there() {
 }
 
 #[test]
+fn a_path_to_a_program_is_relative_to_where_it_is_started() {
+    let text = |command: &str, cwd: &str| format!(r#"{{"mcpServers": {{"x": {{"command": "{command}"{cwd}}}}}}}"#);
+    for (command, cwd, expected) in [
+        ("./bin/x", "", "DIR/bin/x"),
+        ("bin/x", r#", "cwd": "sub""#, "DIR/sub/bin/x"),
+        ("~/x", "", "DIR/home/x"),
+        ("/opt/x", "", "/opt/x"),
+        ("npx", "", "npx"),
+        ("${NO}/x", "", "${NO}/x"),
+    ] {
+        let mut bench = bench(&[(".mcp.json", &text(command, cwd)), ("a/keep", "")], &[]);
+        bench.options.working_dir = bench.directory.path().join("a");
+        let settings = bench.load().0;
+        let directory = bench.directory.path().display().to_string();
+        assert_eq!(stdio(server(&settings, "x")).command, expected.replace("DIR", &directory));
+    }
+}
+
+#[test]
 fn a_server_in_several_files_is_one_and_all_files_are_told() {
     let one = r#"{"mcpServers": {"docs": {"command": "npx", "args": ["docs"], "env": {"K": "${K}"}}, "far": {"url": "https://h/mcp"}}}"#;
     let two = r#"{"mcpServers": {"Docs": {"command": "npx", "args": ["docs"]}, "remote": {"serverUrl": "https://h/mcp/"}}}"#;
@@ -602,7 +621,7 @@ proptest! {
             let names = (0..5).filter(|n| has[*n]);
             let mut entries = serde_json::Map::new();
             for n in names {
-                let command = format!("{file}#{n}");
+                let command = format!("{}#{n}", file.replace('/', "-"));
                 entries.insert(format!("s{n}"), serde_json::json!({"command": command}));
                 expected.entry(format!("s{n}")).or_insert(command);
             }
