@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures the binary and prints a table. Standard library only; Linux. Nothing is asserted.
 
-usage: run.py --mce PATH [--corpus DIR] [--runs N]
+usage: run.py --mce PATH [--corpus DIR] [--runs N] [--seconds S] [--python PATH] [--deno PATH] [--without-docker]
 
 Each row says what was measured; medians of N runs (200), each after a warm-up. Compiling is measured on documents of
-the corpus (GitHub's, 13 MB), if it is there. Run it on a quiet machine.
+the corpus (GitHub's, 13 MB), if it is there; pandas with the interpreter of --python, if that has it; peers (`peers.py`)
+if they are there. The load of the machine is printed first and last. Run it on a quiet machine.
 """
 import argparse
 import concurrent.futures
@@ -22,6 +23,8 @@ import threading
 import time
 from pathlib import Path
 
+import peers
+
 HERE = Path(__file__).resolve().parent
 DOCUMENT = {
     "openapi": "3.1.0",
@@ -31,6 +34,7 @@ DOCUMENT = {
 }  # fmt: skip
 CALLS = 100
 MANY_CALLS = f"from bench.functions import get_item\nfor _ in range({CALLS}):\n    get_item(id=1)\nresult = 1\n"
+PANDAS = "import pandas as pd\nresult = int(pd.DataFrame({'a': [1, 2, 3]}).a.sum())"
 NO_CALLS = "from bench.functions import get_item\nfor _ in range(100):\n    pass\nresult = 1\n"
 
 
@@ -85,8 +89,39 @@ class Server:
     def request(self, method, params):
         return self.ask(method, params).result(60)["result"]
 
-    def run(self, code):
-        return self.read_answer(self.ask("tools/call", {"name": "execute_code", "arguments": {"code": code, "description": "bench"}}))
+    def start_run(self, code, language="python"):
+        return self.ask("tools/call", {"name": "execute_code", "arguments": {"code": code, "description": "bench", "language": language}})
+
+    def run(self, code, language="python"):
+        return self.read_answer(self.start_run(code, language))
+
+    def run_many(self, code, language, is_over):
+        """Keeps 64 runs under way until `is_over(started)`; gives how many there were."""
+        slots, started, first_fault = threading.Semaphore(64), 0, []
+
+        def done(future):
+            try:
+                self.read_answer(future)
+            except BaseException as fault:
+                first_fault.append(fault)
+            slots.release()
+
+        while not is_over(started) and not first_fault:
+            slots.acquire()
+            started += 1
+            self.start_run(code, language).add_done_callback(done)
+        for _ in range(64):
+            slots.acquire()
+        if first_fault:
+            raise first_fault[0]
+        return started
+
+    def holdings(self):
+        """Processes, descriptors of the host, and mounts."""
+        pid = self.process.pid
+        descriptors = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+        mounts = len(Path("/proc/self/mountinfo").read_text().splitlines())
+        return len(children(pid)), descriptors, mounts
 
     @staticmethod
     def read_answer(future):
@@ -127,6 +162,45 @@ def children(pid):
     return found
 
 
+def run_rows(server, runs, row, has_pandas):
+    """Runs of each language. Gives the medians in ms."""
+    medians = {}
+    for language, name, bar in (("python", "Python", "2.5 ms"), ("typescript", "TypeScript", "2 ms")):
+        server.run("result = 1+1", language)
+        medians[language] = median_ms(lambda language=language: server.run("result = 1+1", language), runs)
+        row(f'execute_code("result = 1+1"), {name}, fresh worker', f"{medians[language]:.2f} ms", bar)
+    if has_pandas:
+        server.run(PANDAS)
+        row("the same with a pandas frame, Python", f"{median_ms(lambda: server.run(PANDAS), runs):.2f} ms", "5 ms")
+    else:
+        print("(not measured: the interpreter has no pandas)", file=sys.stderr)
+    return medians
+
+
+def load_rows(server, seconds, row):
+    """Many clients at once, what they leave, and memory over many runs."""
+    for language, name in (("python", "Python"), ("typescript", "TypeScript")):
+        start = time.perf_counter()
+        server.run_many("result = 1+1", language, lambda started: started >= 2000)
+        row(f"runs per second, 64 at a time, {name}", f"{2000 / (time.perf_counter() - start):.0f}", "400")
+    time.sleep(1)
+    before, end = server.holdings(), time.perf_counter() + seconds
+    languages = {"python": 0, "typescript": 0}
+    for language in languages:
+        until = end if language == "typescript" else end - seconds / 2
+        languages[language] = server.run_many("result = 1+1", language, lambda _, until=until: time.perf_counter() > until)
+    time.sleep(1)
+    left = [after - earlier for earlier, after in zip(before, server.holdings())]
+    row(f"64 clients for {seconds:.0f} s", f"{sum(languages.values())} runs, no error", "no error")
+    row("  more processes, descriptors, mounts than before", ", ".join(map(str, left)), "0, 0, 0")
+    for _ in range(100):
+        server.run("result = 1+1")
+    early = memory_kib(server.process.pid, "VmRSS")
+    for number in range(900):
+        server.run("result = 1+1", ("python", "typescript")[number % 2])
+    row("memory of the host after 1,000 runs, over that after 100", f"{(memory_kib(server.process.pid, 'VmRSS') - early) / 1024:+.1f} MiB", "2 MB")
+
+
 def compile_rows(mce, corpus, environment, row):
     document = corpus / "specs" / "github-api.json"
     if not document.exists():
@@ -155,10 +229,16 @@ def main():
     parser.add_argument("--mce", required=True, type=Path)
     parser.add_argument("--corpus", type=Path, default=Path(os.environ.get("MCE_TEST_CORPUS", HERE.parent.parent / "shared" / "corpus")))
     parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--python", default="python3")
+    parser.add_argument("--deno", type=Path)
+    parser.add_argument("--without-docker", action="store_true")
     args = parser.parse_args()
     mce = str(args.mce.resolve())
     api = Listener(("127.0.0.1", 0), Api)
     threading.Thread(target=api.serve_forever, daemon=True).start()
+    loads = lambda: "load {:.1f}, {:.1f}, {:.1f} (1, 5, 15 min) on {} processors".format(*os.getloadavg(), os.cpu_count())
+    print(loads())
     print(f"{'what':58}{'measured':>28}{'bar':>18}")
     row = lambda what, value, bar="": print(f"{what:58}{value:>28}{bar:>18}", flush=True)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("MCE_")}
@@ -167,6 +247,8 @@ def main():
         (folder / "bench.json").write_text(json.dumps(DOCUMENT))
         (folder / "mce.yaml").write_text(json.dumps({"servers": {"bench": {"openapi": "./bench.json", "base_url": f"http://127.0.0.1:{api.server_port}"}}}))
         environment["MCE_DISCOVER"] = "false"
+        environment["MCE_PYTHON"] = args.python
+        has_pandas = not subprocess.run([args.python, "-c", "import pandas"], capture_output=True, check=False).returncode
         environment |= {"MCE_DATA_DIR": str(folder / "data"), "HOME": str(folder)} if "PYENV_ROOT" in environment else {"MCE_DATA_DIR": str(folder / "data")}
         subprocess.run([mce, "compile"], cwd=folder, env=environment, check=True, capture_output=True)
         starts = []
@@ -176,8 +258,7 @@ def main():
             server.close()
         row("start to `initialize` answer", f"{statistics.median(starts):.1f} ms", "30 ms")
         server = Server(mce, folder, environment)
-        server.run("result = 1+1")
-        row('execute_code("result = 1+1"), fresh worker', f"{median_ms(lambda: server.run('result = 1+1'), args.runs):.2f} ms", "2.5 ms")
+        medians = run_rows(server, args.runs, row, has_pandas)
         connection = http.client.HTTPConnection("127.0.0.1", api.server_port)
 
         def bare():
@@ -189,23 +270,16 @@ def main():
         row("one host call to a loopback API", f"{(with_calls - without) / CALLS:.2f} ms")
         row("  the bare HTTP request, by Python's http.client", f"{bare_ms:.2f} ms")
         row("  overhead of the call over it", f"{(with_calls - without) / CALLS - bare_ms:.2f} ms", "0.3 ms")
-        total, start = 2000, time.perf_counter()
-        slots, done = threading.Semaphore(64), []
-        for _ in range(total):
-            slots.acquire()
-            future = server.ask("tools/call", {"name": "execute_code", "arguments": {"code": "result = 1+1", "description": "bench"}})
-            future.add_done_callback(lambda _: slots.release())
-            done.append(future)
-        for future in done:
-            server.read_answer(future)
-        row("runs per second, 64 at a time", f"{total / (time.perf_counter() - start):.0f}", "400")
+        load_rows(server, args.seconds, row)
         time.sleep(1)
         row("resident memory of the idle host", f"{memory_kib(server.process.pid, 'VmRSS') / 1024:.1f} MiB", "30 MB")
         private = sorted(memory_kib(pid, "Private") / 1024 for pid in children(server.process.pid))
         row("private memory of its children", ", ".join(f"{mib:.1f}" for mib in private) + " MiB", "4 MB each")
         server.close()
     compile_rows(mce, args.corpus, environment, row)
+    peers.rows(args.deno, not args.without_docker, medians, row)
     api.shutdown()
+    print(loads())
 
 
 main()

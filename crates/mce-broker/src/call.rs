@@ -1,5 +1,6 @@
 //! One call of a function, from its arguments to its answer.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -232,6 +233,11 @@ impl Broker {
             headers,
             elapsed: started.elapsed(),
         })
+    }
+
+    /// JSON text of a program without configured secrets, which is JSON still. The text must be valid.
+    pub fn redacted<'a>(&self, json: &'a str) -> Cow<'a, str> {
+        self.redactor.json(json)
     }
 
     pub(crate) fn without_secrets(&self, error: CallError) -> CallError {

@@ -24,6 +24,7 @@ mod policy;
 mod recipes;
 mod redact;
 mod request;
+mod results;
 mod schema_fault;
 mod upstream;
 mod validate;
@@ -35,6 +36,7 @@ pub use document::{DocumentError, DocumentFetcher};
 pub use fetch::{FetchAnswer, FetchRequest};
 pub use function_source::{CatalogSource, FoundFunction, FunctionSource};
 pub use recipes::{NewRecipe, Recipe, RecipeError, Recipes};
+pub use results::{ResultError, ResultLimits, Results};
 pub use upstream::{
     ClientAbilities, ClientAnswer, ClientRefusal, ClientRequest, ClientRequestKind, ClientRequests, NoClient, Progress, ProgressSink,
     ToolAnswer, ToolCall, ToolList, UpstreamError, UpstreamState, UpstreamStatus, UpstreamStep, Upstreams,

@@ -103,8 +103,10 @@ fn data_dir(fields: &mut SettingFields<'_, '_>, default: PathBuf) -> Result<Path
 }
 
 fn limits(fields: &mut SettingFields<'_, '_>) -> Result<LimitSettings, ConfigError> {
+    let wall = fields.seconds("execution_timeout_seconds", 30, 1..=600)?;
     Ok(LimitSettings {
-        wall: fields.seconds("execution_timeout_seconds", 30, 1..=600)?,
+        wall,
+        cpu: fields.seconds("cpu_limit_seconds", 2 * wall.as_secs() + 2, 1..=3600)?,
         memory_mib: fields.count("memory_limit_mib", 256, 16..=1 << 20)?,
         output_bytes: fields.size("max_output_size_bytes", 1 << 20, 1024..=1 << 30)?,
         code_bytes: fields.size("max_code_size_bytes", 64 << 10, 1..=16 << 20)?,

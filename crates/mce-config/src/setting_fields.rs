@@ -20,6 +20,7 @@ pub(crate) const SETTING_KEYS: [&str; 40] = [
     "call_timeout_seconds",
     "compile_on_startup",
     "compiled_output_dir",
+    "cpu_limit_seconds",
     "data_dir",
     "debug",
     "discover",

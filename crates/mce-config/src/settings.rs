@@ -229,6 +229,8 @@ const IN_OUR_FILE: &str = "write the server in `mce.yaml`, with a `${VAR}` in it
 pub struct LimitSettings {
     /// Wall-clock time. `MCE_EXECUTION_TIMEOUT_SECONDS`, default 30 s; 1 s to 600 s.
     pub wall: Duration,
+    /// Processor time of all threads together. `MCE_CPU_LIMIT_SECONDS`, default twice the wall-clock time and 2 s; 1 s to 3,600 s.
+    pub cpu: Duration,
     /// Memory beyond the bare interpreter, in mebibytes. `MCE_MEMORY_LIMIT_MIB`, default 256.
     pub memory_mib: u32,
     /// Bytes of output and of the result, each. `MCE_MAX_OUTPUT_SIZE_BYTES`, default 1 MiB.

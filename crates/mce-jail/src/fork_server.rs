@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{DumpableBehavior, Pid, getpid, set_dumpable_behavior};
@@ -31,6 +32,15 @@ pub fn control_socket() -> io::Result<UnixStream> {
     let socket = unsafe { OwnedFd::from_raw_fd(CONTROL_FD) };
     rustix::net::sockopt::socket_type(&socket)?;
     Ok(UnixStream::from(socket))
+}
+
+/// Waits for a worker that has ended, or until it has. Gives its wait status and the processor time that it has used.
+///
+/// # Errors
+///
+/// If it is no child of this process.
+pub fn wait_for_worker(worker: Pid) -> io::Result<(i32, Duration)> {
+    system_call::wait_for(worker)
 }
 
 /// The part of a fork server that makes workers. The process must have a single thread, and its control socket is

@@ -41,7 +41,7 @@ mod system_call;
 
 pub use command::{command, with_lasting_parent};
 pub use descriptors::{kill_process, recv_with_fds, send_with_fds};
-pub use fork_server::{ForkServer, control_socket};
+pub use fork_server::{ForkServer, control_socket, wait_for_worker};
 pub use jail_error::JailError;
 pub use jailed::{Jailed, Launcher, spawn};
 pub use launcher::launcher_main;

@@ -1,7 +1,9 @@
 //! System calls that no library wraps, each behind a function that is safe to call.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::time::Duration;
 
 use libc::{c_int, c_long, c_uint};
 
@@ -25,6 +27,27 @@ pub(crate) fn duplicate_process(new_namespaces: c_int) -> io::Result<Side> {
     let value = unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, 0_usize, 0_usize, 0_usize) };
     let pid = i32::try_from(check(value)?).map_err(io::Error::other)?;
     Ok(rustix::process::Pid::from_raw(pid).map_or(Side::Child, Side::Parent))
+}
+
+/// Waits for a child and takes its end: its wait status, and the processor time of it and its own children.
+pub(crate) fn wait_for(pid: rustix::process::Pid) -> io::Result<(i32, Duration)> {
+    let mut status: c_int = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        // SAFETY: wait4(2) writes one `int` and one `struct rusage`; both live through the call.
+        let value = unsafe { libc::wait4(pid.as_raw_nonzero().get(), &raw mut status, 0, usage.as_mut_ptr()) };
+        match check(value.into()) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => break result.map(drop)?,
+        }
+    }
+    // SAFETY: it was zeroed, and every pattern of bits is a value of these numbers.
+    let usage = unsafe { usage.assume_init() };
+    let time = |time: libc::timeval| {
+        let microseconds = Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or_default());
+        Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default()) + microseconds
+    };
+    Ok((status, time(usage.ru_utime) + time(usage.ru_stime)))
 }
 
 /// Moves the calling thread to new namespaces of the given kinds (`CLONE_NEW*`); for PID namespaces, its next children.

@@ -19,6 +19,9 @@ const DEPTH: usize = 120;
 /// Bytes of the frame of a host call.
 const CALL_BYTES: usize = 9 << 20;
 
+/// Bytes of a frame with a value to keep: 16 MiB, and what is around it.
+const SAVE_BYTES: usize = (16 << 20) + 4096;
+
 /// Bytes of a log frame.
 const LOG_BYTES: usize = 256 << 10;
 
@@ -104,7 +107,7 @@ impl FrameBuffer {
         Self {
             bytes: Vec::new(),
             start: 0,
-            limit_bytes: CONTENT_BYTES.max(CALL_BYTES).saturating_add(output_bytes),
+            limit_bytes: CONTENT_BYTES.saturating_add(output_bytes).max(CALL_BYTES).max(SAVE_BYTES),
         }
     }
 
@@ -165,8 +168,8 @@ pub fn parse(frame: &[u8], output_bytes: usize) -> Result<WorkerFrame, FrameProb
             let error: WireError = serde_json::from_str(required(wire.error, "error")?.get()).map_err(shape)?;
             Ok(WorkerFrame::Error(Box::new(error.into_program_error())))
         }
-        "call" | "fetch" | "describe" | "servers" | "search" => {
-            bounded("call", frame, CALL_BYTES)?;
+        "call" | "fetch" | "describe" | "servers" | "search" | "save" | "load" => {
+            bounded("call", frame, if wire.op == "save" { SAVE_BYTES } else { CALL_BYTES })?;
             Ok(WorkerFrame::Call {
                 id: required(wire.id, "id")?,
                 call: read_call(wire)?,
@@ -212,6 +215,7 @@ struct Wire<'a> {
     names: Option<Vec<String>>,
     query: Option<String>,
     limit: Option<u32>,
+    handle: Option<String>,
     #[serde(borrow)]
     text: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -321,6 +325,12 @@ fn read_call(wire: Wire<'_>) -> Result<HostCall, FrameProblem> {
             query: required(wire.query, "query")?,
             server: wire.server,
             limit: wire.limit,
+        }),
+        "save" => Ok(HostCall::Save {
+            value: required(wire.value, "value")?.to_owned(),
+        }),
+        "load" => Ok(HostCall::Load {
+            id: required(wire.handle, "handle")?,
         }),
         _ => Ok(HostCall::Servers {}),
     }
@@ -524,6 +534,8 @@ mod tests {
             r#"{"op":"call","id":1,"function":"f","naming":"language","arguments":[]}"#,
             r#"{"op":"call","id":1,"function":"f","naming":"other","arguments":{}}"#,
             r#"{"op":"fetch","id":1,"method":"GET"}"#,
+            r#"{"op":"save","id":1}"#,
+            r#"{"op":"load","id":1,"handle":7}"#,
             r#"{"op":"fetch","id":1,"method":"GET","url":"http://a","body":"!"}"#,
             r#"{"op":"fetch","id":1,"method":"GET","url":"http://a","headers":[["a"]]}"#,
             r#"{"op":"result"}"#,

@@ -57,6 +57,16 @@ pub enum HostCall {
         /// At most so many; the host has its own bound.
         limit: Option<u32>,
     },
+    /// Keep a value for later runs. The answer is its id.
+    Save {
+        /// Any JSON.
+        value: Box<RawValue>,
+    },
+    /// A value that a run has kept.
+    Load {
+        /// The id that [`HostCall::Save`] was answered by; on the wire `handle`.
+        id: String,
+    },
 }
 
 /// How the names of arguments are to be read.
@@ -169,6 +179,11 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait HostCalls: Send + Sync {
     /// Carries out one host call.
     fn call(&self, call: HostCall) -> BoxFuture<'_, Result<HostValue, CallFailure>>;
+
+    /// The names of all servers, which a worker is told with its program if they are few; `None` if it has to ask.
+    fn servers(&self) -> Option<Vec<String>> {
+        None
+    }
 
     /// Time that calls of this run have waited for a person so far. It is not the program's: its wall-clock limit grows
     /// by it.

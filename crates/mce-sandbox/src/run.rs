@@ -27,12 +27,15 @@ const WAITING_CALLS: usize = 64;
 /// Calls over the limit that are answered with an error. After them the run is ended.
 const REFUSED_CALLS: u32 = 1000;
 
+/// So many names of servers go with each program, which saves it a question.
+const TOLD_SERVERS: usize = 100;
+
 const READ_BYTES: usize = 64 << 10;
 
 /// Runs the program and tells how it ended. Faults of the worker are part of the outcome.
 pub(crate) async fn run(mut worker: Worker, program: &Program, calls: &dyn HostCalls, limits: &Limits, has_tracebacks: bool) -> Outcome {
     let started = Instant::now();
-    let first = run_frame(program, limits, has_tracebacks);
+    let first = run_frame(program, calls.servers(), limits, has_tracebacks);
     let watch = worker.watch(limits);
     let buffer = std::mem::replace(&mut worker.buffer, FrameBuffer::new(0));
     let (end, logs) = {
@@ -60,7 +63,7 @@ pub(crate) async fn run(mut worker: Worker, program: &Program, calls: &dyn HostC
         RunEnd::Value { value, contents } => (Ok(value), contents),
         RunEnd::Error(error) => (Err(run_end::told(*error, limits)), Vec::new()),
         RunEnd::Closed { in_frame } => (Err(run_end::closed(worker.ending().await, in_frame, limits)), Vec::new()),
-        RunEnd::Timeout => (Err(run_end::timeout(limits.wall)), Vec::new()),
+        RunEnd::Timeout => (Err(run_end::timeout(limits.wall, program.language)), Vec::new()),
         RunEnd::Output => (Err(run_end::output(limits.output_bytes)), Vec::new()),
         RunEnd::Excess(excess) => (Err(run_end::excess(excess, limits)), Vec::new()),
         RunEnd::Calls => (Err(run_end::calls(limits.host_calls)), Vec::new()),
@@ -203,7 +206,9 @@ impl State<'_> {
             }));
         }
         let count = match &call {
-            HostCall::Call { .. } | HostCall::Fetch { .. } | HostCall::Search { .. } => &mut self.calls_made,
+            HostCall::Call { .. } | HostCall::Fetch { .. } | HostCall::Search { .. } | HostCall::Save { .. } | HostCall::Load { .. } => {
+                &mut self.calls_made
+            }
             HostCall::Describe { .. } | HostCall::Servers {} => &mut self.descriptions,
         };
         *count = count.saturating_add(1);
@@ -234,9 +239,11 @@ struct RunFrame<'a> {
     params: &'a Map<String, Value>,
     output_bytes: usize,
     has_traceback: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    servers: Option<Vec<String>>,
 }
 
-fn run_frame(program: &Program, limits: &Limits, has_traceback: bool) -> Vec<u8> {
+fn run_frame(program: &Program, servers: Option<Vec<String>>, limits: &Limits, has_traceback: bool) -> Vec<u8> {
     let Program { source, params, .. } = program;
     framed(serde_json::to_vec(&RunFrame {
         op: "run",
@@ -244,6 +251,8 @@ fn run_frame(program: &Program, limits: &Limits, has_traceback: bool) -> Vec<u8>
         params,
         output_bytes: limits.output_bytes,
         has_traceback,
+        // Where they are many, few programs need them.
+        servers: servers.filter(|servers| servers.len() <= TOLD_SERVERS),
     }))
 }
 

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::frames::FrameProblem;
 use crate::watch::Excess;
 use crate::worker::{Ending, Spent};
-use crate::{Content, EngineError, ErrorKind, Limits, ProgramError};
+use crate::{Content, EngineError, ErrorKind, Language, Limits, ProgramError};
 
 /// The exit status by which a guest says that it could not report.
 const GUEST_FAILED: i32 = 70;
@@ -33,8 +33,11 @@ pub(crate) enum RunEnd {
 }
 
 /// The wall-clock limit was reached.
-pub(crate) fn timeout(wall: Duration) -> ProgramError {
-    let hint = "do less in one run, or call functions at the same time (`<server>.aio`, `parallel`)";
+pub(crate) fn timeout(wall: Duration, language: Language) -> ProgramError {
+    let hint = match language {
+        Language::Python => "do less in one run, or call functions at the same time (`<server>.aio`, `parallel`)",
+        Language::TypeScript => "do less in one run, or call functions at the same time (`Promise.all`)",
+    };
     error(
         ErrorKind::Timeout,
         format!("the program ran longer than its limit of {} s", wall.as_secs_f64()),

@@ -281,6 +281,36 @@ async fn errors_name_type_line_source_and_what_to_do() {
                 json!({"error": {"type": "exception", "message": "nope", "line": 1}}),
             ),
             (
+                "x = None\n\na, b = x",
+                "const x: any = null;\n\nconst { a, b } = x;",
+                json!({"error": {"type": "exception", "line": 3}}),
+            ),
+            (
+                "def f(rows):\n    total = 0\n    for a, b in rows:\n        total += a\n\nf([None])",
+                "function f(rows: any) {\n    let total = 0;\n    for (const [a, b] of rows) {\n        total += a } }\n\nf([null])",
+                json!({"error": {"type": "exception", "line": 3}}),
+            ),
+            (
+                "x = None\na = b = 0\n\na, b = x",
+                "const x: any = null;\nlet a = 0, b = 0;\n\n[a, b] = x",
+                json!({"error": {"type": "exception", "line": 4}}),
+            ),
+            (
+                "x = 5\n\nfor y in x: pass",
+                "const x: any = 5;\n\nfor (const y of x) {}",
+                json!({"error": {"type": "exception", "line": 3}}),
+            ),
+            (
+                "x = None\n\nx.y.z",
+                "const x: any = null;\n\nx!.y.z",
+                json!({"error": {"type": "exception", "line": 3}}),
+            ),
+            (
+                "def f():\n    raise Exception('text')\n\nf()",
+                "function f() {\n    throw 'text';\n}\nf()",
+                json!({"error": {"type": "exception", "message": "text", "line": 2}}),
+            ),
+            (
                 "raise Exception('a' * 5000)",
                 "throw new Error('a'.repeat(5000))",
                 json!({"error": {"type": "exception", "line": 1}}),
@@ -449,7 +479,7 @@ async fn each_limit_has_its_own_error_and_the_next_run_works() {
         (
             "while True: pass",
             "for (;;);",
-            json!({"error": {"type": "timeout", "message": "longer than its limit of 2 s"}}),
+            json!({"error": {"type": "timeout", "message": "longer than its limit of 2 s", "hint": "call functions at the same time"}}),
         ),
         (
             "from demo.functions import get_item\nget_item('slow')",
@@ -485,6 +515,245 @@ async fn each_limit_has_its_own_error_and_the_next_run_works() {
         cases.extend([case, next.clone()]);
     }
     check(SandboxOptions { limits, ..options() }, &cases).await;
+}
+
+#[tokio::test]
+async fn processor_time_is_limited_apart_from_the_wall_clock() {
+    let limits = Limits {
+        cpu: Some(Duration::from_secs(1)),
+        ..Limits::default()
+    };
+    let spent = json!({"error": {"type": "timeout", "message": "more processor time than its limit of 1 s"}});
+    check(
+        SandboxOptions { limits, ..options() },
+        &[
+            ("while True: pass", "for (;;);", spent),
+            ("result = 1", "result = 1", value(json!(1))),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn no_more_calls_are_under_way_than_may_be() {
+    let limits = Limits {
+        parallel_calls: 3,
+        ..Limits::default()
+    };
+    let sandbox = Sandbox::new(SandboxOptions { limits, ..options() });
+    for (language, source) in [
+        (
+            Language::Python,
+            "import asyncio\nfrom demo.aio import get_item\nresult = sum(await asyncio.gather(*[get_item('yield') for _ in range(20)]))",
+        ),
+        (
+            Language::TypeScript,
+            "const all = await Promise.all(Array.from({ length: 20 }, () => demo.getItem({ id: 'yield' })));\nresult = all.length",
+        ),
+    ] {
+        let api = Arc::new(Api::default());
+        let outcome = sandbox.run(program_in(language, source), Arc::clone(&api) as _).await;
+        assert_eq!(seen(&outcome), value(json!(20)), "{source}");
+        assert_eq!(api.most_under_way.load(Ordering::SeqCst), 3, "{source}");
+    }
+    sandbox.stop().await;
+}
+
+#[tokio::test]
+async fn limits_of_the_kernel_name_themselves() {
+    let limits = Limits {
+        tmp_mib: 1,
+        processes: 4,
+        open_files: 24,
+        ..Limits::default()
+    };
+    // Programs in TypeScript have no files, threads or processes at all.
+    let none = |name: &str| json!({"error": {"type": "exception", "message": format!("{name} is not defined")}});
+    let sandbox = Sandbox::new(SandboxOptions { limits, ..options() });
+    for (python, message, typescript, name) in [
+        (
+            "open('/tmp/a', 'wb').write(b'x' * (2 << 20))",
+            "the limit on bytes and files in /tmp is reached",
+            "Deno.writeTextFile('/tmp/a', 'x')",
+            "Deno",
+        ),
+        (
+            "files = [open('/tmp/a', 'w') for _ in range(30)]",
+            "the limit on open files is reached",
+            "Bun.file('/tmp/a')",
+            "Bun",
+        ),
+        (
+            "import threading\nwait = threading.Event()\nfor _ in range(10): threading.Thread(target=wait.wait, daemon=True).start()",
+            "the limit on threads and processes is reached",
+            "new Worker('a')",
+            "Worker",
+        ),
+    ] {
+        let error = seen(&sandbox.run(program_in(Language::Python, python), Arc::new(Api::default())).await);
+        assert!(
+            error["error"]["message"].as_str().unwrap_or_default().contains(message),
+            "{python}: {error}"
+        );
+        let error = seen(
+            &sandbox
+                .run(program_in(Language::TypeScript, typescript), Arc::new(Api::default()))
+                .await,
+        );
+        assert!(is_within(&none(name), &error), "{typescript}: {error}");
+        for language in [Language::Python, Language::TypeScript] {
+            let next = sandbox.run(program_in(language, "result = 1"), Arc::new(Api::default())).await;
+            assert_eq!(seen(&next), value(json!(1)));
+        }
+    }
+    sandbox.stop().await;
+}
+
+#[tokio::test]
+async fn further_pages_are_walked_by_the_same_rules() {
+    let python = |rest: &str| format!("from mce import paginate\nfrom demo.functions import list_items\n{rest}");
+    let typescript = |walk: &str, each: &str| {
+        format!("import {{ paginate }} from 'mce';\nconst all: any[] = [];\nfor await (const it of {walk}) all.push({each});\nresult = all")
+    };
+    let items = || value(json!([0, 1, 2, 3, 4, 5, 6]));
+    let refused = |kind: &str, message: &str| json!({"error": {"type": kind, "message": message}});
+    let pairs = [
+        ("result = list(paginate(list_items))", "paginate(demo.listItems)", "it", items()),
+        (
+            "result = list(paginate(list_items, {'kind': 'address'}))",
+            "paginate(demo.listItems, { kind: 'address' })",
+            "it",
+            items(),
+        ),
+        (
+            "result = [page['items'] for page in paginate(list_items, pages=True)]",
+            "paginate(demo.listItems, {}, { pages: true })",
+            "it.items",
+            value(json!([[0, 1, 2], [3, 4, 5], [6]])),
+        ),
+        (
+            "result = list(paginate(list_items, {'kind': 'endless'}, max_pages=4))",
+            "paginate(demo.listItems, { kind: 'endless' }, { maxPages: 4 })",
+            "it",
+            value(json!([1, 1, 1, 1])),
+        ),
+        (
+            "result = list(paginate(list_items, how={'by': 'offset', 'parameter': 'cursor', 'items': 'items'}))",
+            "paginate(demo.listItems, {}, { how: { by: 'offset', parameter: 'cursor', items: 'items' } })",
+            "it",
+            items(),
+        ),
+        (
+            "list(paginate(list_items, {'kind': 'endless'}))",
+            "paginate(demo.listItems, { kind: 'endless' })",
+            "it",
+            refused("output", "has more than 100 pages"),
+        ),
+        (
+            "list(paginate(list_items, {'kind': 'stuck'}))",
+            "paginate(demo.listItems, { kind: 'stuck' })",
+            "it",
+            refused("output", "gave the same page twice"),
+        ),
+        (
+            "list(paginate(list_items, {'kind': 'unknown'}, how={}))",
+            "paginate(demo.listItems, { kind: 'unknown' }, { how: {} })",
+            "it",
+            refused("argument", "has more pages, but the document does not say how"),
+        ),
+        (
+            "list(paginate(list_items, how={'items': 'next.deep', 'by': 'links'}))\npaginate(list_items, how={'by': 'magic'})",
+            "paginate(demo.listItems, {}, { how: { by: 'magic' } as any })",
+            "it",
+            refused("argument", "pages are not asked for by 'magic'"),
+        ),
+        (
+            "paginate(list_items, how={'by': 'cursor'})",
+            "paginate(demo.listItems, {}, { how: { by: 'cursor' } })",
+            "it",
+            refused("argument", "`how` by `cursor` needs `next`"),
+        ),
+        (
+            "paginate(len)",
+            "paginate(Math.max as any)",
+            "it",
+            refused("argument", "takes a function of a server"),
+        ),
+        (
+            "list(paginate(list_items, {'nope': 1}))",
+            "paginate(demo.listItems, { nope: 1 })",
+            "it",
+            refused("argument", "has no argument `nope`"),
+        ),
+    ];
+    let programs: Vec<_> = pairs
+        .iter()
+        .map(|(rest, walk, each, expected)| (python(rest), typescript(walk, each), expected.clone()))
+        .collect();
+    let cases: Vec<Case<'_>> = programs
+        .iter()
+        .map(|(one, other, expected)| (one.as_str(), other.as_str(), expected.clone()))
+        .collect();
+    check(options(), &cases).await;
+}
+
+#[tokio::test]
+async fn values_are_kept_for_later_runs() {
+    let sandbox = Sandbox::new(options());
+    for (save, load, unknown) in [
+        (
+            (
+                Language::Python,
+                "from mce import save\nresult = save({'n': 2**70, 'x': [1.5, 'é']})",
+            ),
+            "from mce import load\nresult = load('r_1')",
+            "from mce import load\n\nload('r_2')",
+        ),
+        (
+            (
+                Language::TypeScript,
+                "import { save } from 'mce';\nresult = await save({ n: 2n ** 70n, x: [1.5, 'é'] })",
+            ),
+            "import { load } from 'mce';\nresult = await load('r_1')",
+            "import { load } from 'mce';\n\nawait load('r_2')",
+        ),
+    ] {
+        let api = Arc::new(Api::default());
+        let run = async |source: &str| seen(&sandbox.run(program_in(save.0, source), Arc::clone(&api) as _).await);
+        assert_eq!(run(save.1).await, value(json!("r_1")));
+        let expected = serde_json::from_str(r#"{"n": 1180591620717411303424, "x": [1.5, "é"]}"#).unwrap();
+        assert_eq!(run(load).await, value(expected));
+        let error = run(unknown).await;
+        let wanted = json!({"error": {"type": "argument", "message": "no value is kept under `r_2`", "line": 3}});
+        assert!(is_within(&wanted, &error), "{error}");
+    }
+    sandbox.stop().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_is_refused() {
+    let large = "the value is larger than 16777216 bytes";
+    check(
+        options(),
+        &[
+            (
+                "from mce import save\nsave('x' * (17 << 20))",
+                "import { save } from 'mce';\nawait save('x'.repeat(17 << 20))",
+                json!({"error": {"type": "argument", "message": large, "line": 2}}),
+            ),
+            (
+                "from mce import save\nsave(lambda: 1)",
+                "import { save } from 'mce';\nawait save(() => 1)",
+                json!({"error": {"type": "argument", "message": "has no JSON form", "line": 2}}),
+            ),
+            (
+                "from mce import load\nload(1)",
+                "import { load } from 'mce';\nawait load(1 as any)",
+                json!({"error": {"type": "argument", "message": "the id of a value is a text", "line": 2}}),
+            ),
+        ],
+    )
+    .await;
 }
 
 #[tokio::test]

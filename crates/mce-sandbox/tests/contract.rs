@@ -223,7 +223,7 @@ async fn functions_are_called_by_position_and_by_name_in_every_way_that_is_offer
         ),
         ("from demo.functions import get_item\nb = get_item('bytes')\nresult = [type(b).__name__, list(b)]", json!(["bytes", [0, 255, 7]])),
         ("from demo.functions import get_item\nresult = len(get_item('huge'))", json!(6 << 20)),
-        ("import demo.functions, inspect\nf = demo.functions.get_item\nresult = [f.__name__, f.__doc__, str(inspect.signature(f)), dir(demo.functions)]", json!(["get_item", "get_item(...) -> dict", "(id)", ["create_item", "get_item"]])),
+        ("import demo.functions, inspect\nf = demo.functions.get_item\nresult = [f.__name__, f.__doc__, str(inspect.signature(f)), dir(demo.functions)]", json!(["get_item", "get_item(...) -> dict", "(id)", ["create_item", "get_item", "list_items"]])),
         ("try:\n    from demo.functions import none\nexcept ImportError:\n    result = 'fallback'", json!("fallback")),
         ("from demo.functions import get_item\nimport threading\nout = []\nts = [threading.Thread(target=lambda i=i: out.append(get_item(str(i))['echo']['id'])) for i in range(10)]\n[t.start() for t in ts]\n[t.join() for t in ts]\nresult = sorted(out)", json!(["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"])),
     ])

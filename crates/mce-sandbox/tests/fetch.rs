@@ -137,12 +137,12 @@ async fn an_answer_with_headers_has_value_status_and_headers() {
     let cases = [
         (
             "a = get_item.with_headers(id='1')\n[a.value, a.status, a.headers['Link']]",
-            json!([{"echo": {"id": "1"}}, 201, "<x>; rel=next"]),
+            json!([{"echo": {"id": "1"}}, 201, "<x>; rel=last"]),
         ),
         ("a = get_item.with_headers(id='bytes')\na.value == b'\\x00\\xff\\x07'", json!(true)),
         (
             "from demo.aio import get_item\na = await get_item.with_headers('1')\na",
-            json!({"value": {"echo": {"id": "1"}}, "status": 201, "headers": {"link": "<x>; rel=next"}}),
+            json!({"value": {"echo": {"id": "1"}}, "status": 201, "headers": {"link": "<x>; rel=last"}}),
         ),
         ("get_item(id='1')", json!({"echo": {"id": "1"}})),
     ];

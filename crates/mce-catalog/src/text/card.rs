@@ -195,7 +195,10 @@ fn paginates(pagination: &Pagination, function: &Function, language: Language) -
     };
     match language {
         Language::Python => format!("by {by}; `mce.paginate({}, {{…}})` yields the items of all pages", function.python),
-        Language::TypeScript => format!("by {by}"),
+        Language::TypeScript => format!(
+            "by {by}; `for await (const item of paginate({}.{}, {{…}}))` has the items of all pages",
+            function.server, function.typescript
+        ),
     }
 }
 

@@ -33,8 +33,10 @@ __all__ = [
     "discover_mcp_tools",
     "fetch",
     "get_tool_schema",
+    "load",
     "paginate",
     "parallel",
+    "save",
     "search_tools",
 ]
 
@@ -60,6 +62,16 @@ def fetch(url, method="GET", headers=None, body=None, json=None):
 async def afetch(url, method="GET", headers=None, body=None, json=None):
     """The same, awaitable."""
     return await _host.fetch_async(url, method, headers, body, json)
+
+
+def save(value):
+    """Keeps a value on the host for a day; gives its id, by which a later run can `load` it."""
+    return _host.save(value)
+
+
+def load(id):
+    """The value that a run has kept under this id."""
+    return _host.load(id)
 
 
 async def call_mcp_tool(tool_name, params=None):

@@ -60,8 +60,14 @@
         facts.name = text(read(error, "name")) || "Error";
         facts.message = text(read(error, "message")) ?? "";
         const cause = read(error, "cause");
+        const errors = read(error, "errors");
+        if (error instanceof AggregateError && Array.isArray(errors)) {
+          const listed = errors.slice(0, 3).map((inner) => (inner instanceof Error ? `${inner.name}: ${inner.message}` : String(inner)));
+          facts.message += `${facts.message ? " " : ""}(${errors.length} errors: ${listed.join("; ")}${errors.length > 3 ? "; ..." : ""})`;
+        }
         if (cause instanceof Error) facts.message += ` (cause: ${cause.name}: ${cause.message})`;
       } else {
+        facts.stack = text(shared.stackOf(error)) ?? facts.stack;
         facts.message = typeof error === "string" ? error : shared.inspect(error);
       }
     } catch {

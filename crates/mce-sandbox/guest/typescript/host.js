@@ -107,6 +107,31 @@
     return request(`"op":"search","query":${json(query)},"server":${json(server ?? null)},"limit":${json(limit ?? null)}`, "searchTools");
   }
 
+  const SAVE_BYTES = 16 << 20;
+
+  /** Keeps a value; gives its id. */
+  function save(value) {
+    let text;
+    try {
+      text = native.encode(value === undefined ? null : value, SAVE_BYTES, "value");
+    } catch (error) {
+      if (!(error instanceof shared.ValueProblem)) throw error;
+      throw new ArgumentError(error.message, { hint: error.hint ?? "save what is needed later only, or save it in parts" });
+    }
+    return request(`"op":"save","value":${text}`, "save");
+  }
+
+  /** The value under an id. */
+  function load(id) {
+    if (typeof id !== "string") throw new ArgumentError("the id of a value is a text");
+    return request(`"op":"load","handle":${json(id)}`, "load");
+  }
+
+  /** Takes the names of all servers from the host, if it tells them. */
+  function tellServers(names) {
+    serverNames = names;
+  }
+
   /** How many calls have no answer yet. */
   const underWay = () => sizeOf(waiting);
 
@@ -117,5 +142,5 @@
     return [...names];
   }
 
-  Object.assign(shared, { parse, deliver, request, ask, json, call, servers, describeFunctions, search, underWay, namesUnderWay });
+  Object.assign(shared, { parse, deliver, request, ask, json, call, servers, describeFunctions, search, save, load, tellServers, underWay, namesUnderWay });
 });

@@ -168,7 +168,14 @@
     }
   }
 
-  const known = { NumberFormat, DateTimeFormat, Collator, PluralRules, ListFormat };
+  // The older kinds may be called without `new`, and their `format` is passed on alone, as to `map`.
+  function made(kind, args) {
+    const format = new kind(...args);
+    if (format.format) Object.defineProperty(format, "format", { value: format.format.bind(format), configurable: true, writable: true });
+    return format;
+  }
+  const usable = (kind) => new Proxy(kind, { apply: (target, self, args) => made(target, args), construct: made });
+  const known = { NumberFormat: usable(NumberFormat), DateTimeFormat: usable(DateTimeFormat), Collator: usable(Collator), PluralRules, ListFormat };
   for (const kind of Object.values(known)) kind.supportedLocalesOf = () => ["en-US"];
   const Intl = { ...known, getCanonicalLocales: (locales) => [locales].flat().filter(Boolean) };
   for (const name of ["RelativeTimeFormat", "DisplayNames", "Segmenter", "DurationFormat", "Locale"]) {

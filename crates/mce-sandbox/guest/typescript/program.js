@@ -16,6 +16,15 @@
     };
   }
 
+  // Values that are no errors have no stack of their own.
+  let thrown;
+  function noteThrown(value) {
+    if (!(value instanceof Error)) thrown = { value, stack: new Error().stack };
+    return value;
+  }
+  /** Where a value that is no error was thrown. */
+  const stackOf = (value) => (thrown !== undefined && Object.is(thrown.value, value) ? thrown.stack : undefined);
+
   /** What the program's text names decides: `main`, else `result`, else the default export, which is also the last expression. */
   async function valueOf(exports, hasMain, hasResult) {
     const named = () => (hasResult ? exports.__mce_result__ : globalThis.result);
@@ -47,7 +56,6 @@
   function prepare(params, written, isOwnDefault) {
     shared.isOwnDefault = isOwnDefault;
     hidden("__mce_params__", params);
-    hidden("__mce_called__", called);
     for (const name of written) if (!(name in globalThis)) hidden(name, undefined);
   }
 
@@ -58,11 +66,17 @@
     console.warn(`note: the program ended before ${count === 1 ? "a call" : `${count} calls`} of ${names} had an answer; put \`await\` before calls`);
   }
 
+  // Known from the start, so that a program that uses them is not taken to name servers.
+  hidden("__mce_params__", undefined);
+  hidden("__mce_called__", called);
+  hidden("__mce_here__", (value) => value);
+  hidden("__mce_thrown__", noteThrown);
+
   BigInt.prototype.toJSON = function () {
     return JSON.rawJSON(String(this));
   };
   Object.defineProperty(BigInt.prototype, "toJSON", { enumerable: false });
   Math.random = () => native.random();
 
-  Object.assign(shared, { valueOf, trackRejection, unhandled, prepare, noteLeft });
+  Object.assign(shared, { valueOf, trackRejection, unhandled, stackOf, prepare, noteLeft });
 });

@@ -5,6 +5,8 @@
   const { ArgumentError } = shared.classes;
   const known = new Map();
   const objects = new Map();
+  // What `paginate` needs to know of a function.
+  const madeFrom = new WeakMap();
 
   // Names that languages and consoles look up by themselves.
   const QUIET = new Set(["then", "catch", "finally", "toJSON", "constructor", "prototype", "inspect", "valueOf", "toString", "length", "name", "nodeType"]);
@@ -80,6 +82,7 @@
     };
     const made = make[stub.name];
     Object.defineProperty(made, "signature", { value: stub.signature });
+    madeFrom.set(made, stub);
     /** The same with the answer's `status` and `headers` beside its `value`. */
     made.withHeaders = async (...args) => {
       checkArguments(stub, args[0], args.length);
@@ -156,6 +159,10 @@
         throw error;
       }
     },
+    /** Keeps a value on the host for a day; gives its id, by which a later run can `load` it. */
+    save: async (value) => shared.save(value),
+    /** The value that a run has kept under this id. */
+    load: async (id) => shared.load(id),
     /** Runs jobs at the same time and gives their values in order. A job is a function without arguments, or a promise. */
     parallel: async (...jobs) => {
       const list = jobs.length === 1 && Array.isArray(jobs[0]) ? jobs[0] : jobs;
@@ -169,5 +176,7 @@
     Object.defineProperty(globalThis, name, { value, configurable: true, writable: true, enumerable: false });
   }
 
-  Object.assign(shared, { describeAhead, addGlobal, allServers, moduleExports: { ...helpers, ...shared.classes } });
+  const stubOf = (made) => (typeof made === "function" ? madeFrom.get(made) : undefined);
+
+  Object.assign(shared, { describeAhead, addGlobal, allServers, stubOf, moduleExports: { ...helpers, ...shared.classes } });
 });

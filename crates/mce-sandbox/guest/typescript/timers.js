@@ -49,13 +49,12 @@
   define("clearTimeout", clear);
   define("clearInterval", clear);
   define("clearImmediate", clear);
-  if (typeof queueMicrotask !== "function") {
-    const done = Promise.resolve();
-    define("queueMicrotask", (run) => {
-      if (typeof run !== "function") throw new TypeError("queueMicrotask needs a function");
-      done.then(run);
-    });
-  }
+  // By a promise, so that what it throws is an unhandled rejection and not lost.
+  const done = Promise.resolve();
+  define("queueMicrotask", (run) => {
+    if (typeof run !== "function") throw new TypeError("queueMicrotask needs a function");
+    done.then(() => void run());
+  });
 
   /** Milliseconds until the next timer is due; -1 without any. */
   function nextTimer() {

@@ -48,6 +48,7 @@ impl TypeScriptEngine {
         let memory = options.limits.memory_mib as usize * MIB;
         let configuration = Configuration {
             memory_bytes: memory - memory / OWN_PART,
+            cpu_seconds: options.limits.cpu_seconds(),
         };
         let mut limits = worker_limits(&options.limits);
         limits.stack_mib = STACK_MIB;

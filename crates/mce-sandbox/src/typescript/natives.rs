@@ -132,7 +132,13 @@ fn add_values<'js>(ctx: &Ctx<'js>, native: &Object<'js>, link: &Rc<Link>, shared
 fn thrown<'js>(ctx: &Ctx<'js>, shared: &Object<'js>, problem: Problem, limit: usize, name: &str) -> rquickjs::Error {
     let (message, hint) = match problem {
         Problem::Thrown(error) => return error,
-        Problem::TooLarge => (format!("the {name} are larger than {limit} bytes"), None),
+        Problem::TooLarge => (
+            format!(
+                "the {name} {} larger than {limit} bytes",
+                if name.ends_with('s') { "are" } else { "is" }
+            ),
+            None,
+        ),
         Problem::NoJson { message, hint } => (message, Some(hint)),
     };
     let made = shared

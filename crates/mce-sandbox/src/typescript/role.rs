@@ -3,17 +3,19 @@
 //!
 //! On the control socket the host sends the configuration and, after the answer `R`, the seal plan, each as a length (u64)
 //! and JSON; then one id (u64) with one descriptor for each worker that it wants. Answers are records of 16 bytes: kind,
-//! status, id. `F` brings the worker's pid descriptor, `E` says why there is none, `X` how a worker ended (a wait status).
+//! status, id. `F` brings the worker's pid descriptor, `E` says why there is none, `X` how a worker ended (a wait status);
+//! instead of `X` stands `C` if it had used its processor time.
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::time::Duration;
 
-use mce_jail::{ForkServer, SealPlan, control_socket, recv_with_fds, send_with_fds};
+use mce_jail::{ForkServer, SealPlan, control_socket, recv_with_fds, send_with_fds, wait_for_worker};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +23,9 @@ use super::guest::Guest;
 
 /// The most bytes of a message of the host.
 const MESSAGE_BYTES: u64 = 64 << 20;
+
+/// The kernel may end a worker so long before it counts all of its processor time.
+const PROCESSOR_SLACK: Duration = Duration::from_millis(100);
 
 /// The exit code of a worker that could not report; see `run_end`.
 pub(super) const GUEST_FAILED: i32 = 70;
@@ -31,6 +36,8 @@ pub(super) const GUEST_FAILED: i32 = 70;
 pub(super) struct Configuration {
     /// What the program's objects may take, in bytes.
     pub(super) memory_bytes: usize,
+    /// The processor time that a worker may use.
+    pub(super) cpu_seconds: u32,
 }
 
 /// A worker that runs.
@@ -56,6 +63,7 @@ pub fn typescript_fork_server_main() -> ExitCode {
 fn serve() -> io::Result<()> {
     let mut control = control_socket()?;
     let configuration: Configuration = message(&mut control)?;
+    let processor_limit = Duration::from_secs(configuration.cpu_seconds.into()).saturating_sub(PROCESSOR_SLACK);
     let guest = Guest::new(configuration.memory_bytes).map_err(io::Error::other)?;
     record(&control, b'R', 0, 0, None)?;
     // The memory limit in the plan starts from what is prepared by now.
@@ -65,7 +73,7 @@ fn serve() -> io::Result<()> {
     loop {
         let (is_asked, ended) = wait(&control, &running)?;
         for index in ended.into_iter().rev() {
-            report_end(&control, &running.swap_remove(index))?;
+            report_end(&control, &running.swap_remove(index), processor_limit)?;
         }
         if is_asked && !fork(&control, &forks, guest, &mut running)? {
             return Ok(());
@@ -126,9 +134,10 @@ fn fork(control: &UnixStream, forks: &ForkServer, guest: &Guest, running: &mut V
     Ok(true)
 }
 
-fn report_end(control: &UnixStream, worker: &Running) -> io::Result<()> {
-    let status = waitpid(Some(worker.pid), WaitOptions::empty())?.map_or(0, |(_, status)| status.as_raw());
-    record(control, b'X', status, worker.id, None)
+fn report_end(control: &UnixStream, worker: &Running, processor_limit: Duration) -> io::Result<()> {
+    let (status, processor) = wait_for_worker(worker.pid)?;
+    let kind = if processor >= processor_limit { b'C' } else { b'X' };
+    record(control, kind, status, worker.id, None)
 }
 
 fn record(control: &UnixStream, kind: u8, status: i32, id: u64, fd: Option<&OwnedFd>) -> io::Result<()> {

@@ -43,6 +43,7 @@ struct Request {
     params: Box<RawValue>,
     output_bytes: usize,
     has_traceback: bool,
+    servers: Option<Vec<String>>,
 }
 
 /// Why a program has no value.
@@ -76,6 +77,15 @@ impl<'js> Stage<'_, 'js> {
             serde_json::from_str(request.params.get()).map_err(|error| Box::new(Failure::new(ErrorKind::Internal, error.to_string())))?;
         let refused = |refusal| Box::new(Failure::refused(refusal, source));
         let compiled = compile::compile(source, &params).map_err(refused)?;
+        if let Some(servers) = &request.servers {
+            let told = self.call::<_, ()>("tellServers", (servers.clone(),));
+            told.map_err(|_| {
+                Box::new(Failure::new(
+                    ErrorKind::Memory,
+                    "the program needs more memory than its limit allows",
+                ))
+            })?;
+        }
         let servers = check::check(&compiled.facts, self.globals, self.exports, &mut Host { stage: self }).map_err(refused)?;
         let Compiled {
             javascript,

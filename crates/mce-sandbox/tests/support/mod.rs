@@ -3,15 +3,15 @@
 #![allow(clippy::result_large_err, reason = "the type is that of the trait")]
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mce_sandbox::{
-    BoxFuture, CallFailure, Description, FunctionStub, HostCall, HostCalls, HostValue, Language, Launcher, Limits, Outcome, ParameterStub,
-    Program, Sandbox, SandboxOptions,
+    BoxFuture, CallFailure, Description, FunctionStub, HostCall, HostCalls, HostValue, Language, Launcher, Limits, Outcome, PaginationStub,
+    ParameterStub, Program, Sandbox, SandboxOptions,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -81,6 +81,11 @@ pub(crate) struct Api {
     pub(crate) meeting: Barrier,
     /// Calls whose future was dropped before it was done.
     pub(crate) dropped: Arc<AtomicUsize>,
+    /// Calls under way, and the most of them at a time.
+    pub(crate) under_way: AtomicUsize,
+    pub(crate) most_under_way: AtomicUsize,
+    /// What a program has saved; its id is `r_1`.
+    pub(crate) saved: Mutex<Option<Box<RawValue>>>,
 }
 
 impl Default for Api {
@@ -89,6 +94,9 @@ impl Default for Api {
             calls: AtomicUsize::new(0),
             meeting: Barrier::new(10),
             dropped: Arc::default(),
+            under_way: AtomicUsize::new(0),
+            most_under_way: AtomicUsize::new(0),
+            saved: Mutex::new(None),
         }
     }
 }
@@ -107,6 +115,15 @@ impl HostCalls for Api {
             match call {
                 HostCall::Servers {} => Ok(raw(&json!(["demo", "locked", "calendar"]))),
                 HostCall::Search { query, limit, .. } => Ok(raw(&json!([{ "name": "get_item", "query": query, "limit": limit }]))),
+                HostCall::Save { value } => {
+                    *self.saved.lock().unwrap() = Some(value);
+                    Ok(raw(&json!("r_1")))
+                }
+                HostCall::Load { id } => {
+                    let saved = self.saved.lock().unwrap().clone().filter(|_| id == "r_1");
+                    let unknown = || failure("argument", &format!("no value is kept under `{id}`"));
+                    saved.map(HostValue::Json).ok_or_else(unknown)
+                }
                 HostCall::Describe { server, names } => describe(&server, &names),
                 HostCall::Call {
                     function,
@@ -147,12 +164,22 @@ impl Api {
                 let _count = CountDrop(Arc::clone(&self.dropped));
                 std::future::pending().await
             }
+            ("demo.get_item", "yield") => {
+                let now = self.under_way.fetch_add(1, Ordering::SeqCst) + 1;
+                self.most_under_way.fetch_max(now, Ordering::SeqCst);
+                for _ in 0..20 {
+                    tokio::task::yield_now().await;
+                }
+                self.under_way.fetch_sub(1, Ordering::SeqCst);
+                Ok(raw(&json!(1)))
+            }
             ("demo.get_item", "meet") => {
                 self.meeting.wait().await;
                 Ok(raw(&json!("met")))
             }
             ("demo.get_item", "bytes") => Ok(HostValue::Bytes(vec![0, 255, 7])),
             ("demo.get_item", "huge") => Ok(raw(&json!("x".repeat(6 << 20)))),
+            ("demo.list_items", _) => Ok(raw(&page(&given))),
             // The argument comes back as it was written.
             ("demo.get_item" | "demo.create_item" | "locked.get_thing", _) => Ok(HostValue::Json(
                 RawValue::from_string(format!("{{\"echo\":{}}}", arguments.get())).unwrap(),
@@ -177,12 +204,25 @@ fn fetch(method: &str, url: &str, headers: &[(String, String)], body: Option<&[u
     })))
 }
 
+/// Seven items, three a page; with `kind` `stuck` or `endless` there is always another page.
+fn page(given: &Value) -> Value {
+    let from = given["cursor"].as_u64().unwrap_or_default();
+    let items: Vec<u64> = (from..7.min(from + 3)).collect();
+    match given["kind"].as_str() {
+        Some("stuck") => json!({"items": [1], "next": 5}),
+        Some("endless") => json!({"items": [1], "next": from + 1}),
+        Some("address") => json!({"items": items, "next": (from < 4).then(|| format!("http://192.0.2.1/x?from={}&q=a", from + 3))}),
+        Some("unknown") => json!({"things": [[items]], "more": true}),
+        Some(_) | None => json!({"items": items, "next": (from < 4).then_some(from + 3)}),
+    }
+}
+
 fn with_status(value: HostValue) -> HostValue {
     let (key, value) = match value {
         HostValue::Json(value) => ("value", serde_json::from_str(value.get()).unwrap()),
         HostValue::Bytes(bytes) => ("base64", json!(STANDARD.encode(bytes))),
     };
-    raw(&json!({"status": 201, "headers": [["link", "<x>; rel=next"]], key: value}))
+    raw(&json!({"status": 201, "headers": [["link", "<x>; rel=last"]], key: value}))
 }
 
 fn describe(server: &str, names: &[String]) -> Result<HostValue, CallFailure> {
@@ -194,6 +234,24 @@ fn describe(server: &str, names: &[String]) -> Result<HostValue, CallFailure> {
                 "demo.create_item",
                 &[("kind", false, Some(vec![json!("small"), json!("large")])), ("body", true, None)],
             ),
+            FunctionStub {
+                parameters: vec![
+                    ParameterStub {
+                        query: Some("from".to_owned()),
+                        whole: true,
+                        ..parameter("cursor", false, None)
+                    },
+                    parameter("kind", false, None),
+                ],
+                pagination: Some(PaginationStub {
+                    by: "cursor",
+                    parameter: Some(vec!["cursor".to_owned()]),
+                    next: Some(vec!["next".to_owned()]),
+                    first: None,
+                    items: None,
+                }),
+                ..stub("list_items", "demo.list_items", &[])
+            },
         ],
         // It has the name of a module of the standard library.
         "calendar" => vec![stub("get_item", "demo.get_item", &[("id", true, None)])],
@@ -239,13 +297,7 @@ fn camel_case(name: &str) -> String {
 fn stub(name: &str, function: &str, parameters: &[(&str, bool, Option<Vec<Value>>)]) -> FunctionStub {
     let parameters = parameters
         .iter()
-        .map(|(name, required, literals)| ParameterStub {
-            name: (*name).to_owned(),
-            required: *required,
-            literals: literals.clone(),
-            query: None,
-            whole: false,
-        })
+        .map(|(name, required, literals)| parameter(name, *required, literals.clone()))
         .collect();
     FunctionStub {
         name: name.to_owned(),
@@ -253,6 +305,16 @@ fn stub(name: &str, function: &str, parameters: &[(&str, bool, Option<Vec<Value>
         parameters,
         signature: format!("{name}(...) -> dict"),
         pagination: None,
+    }
+}
+
+fn parameter(name: &str, required: bool, literals: Option<Vec<Value>>) -> ParameterStub {
+    ParameterStub {
+        name: name.to_owned(),
+        required,
+        literals,
+        query: None,
+        whole: false,
     }
 }
 

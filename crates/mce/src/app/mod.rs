@@ -21,7 +21,9 @@ use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use mce_broker::{AnswerValue, Broker, BrokerOptions, CallLimits, CallRequest, Caller, CatalogSource, Naming, NewRecipe, Recipes};
+use mce_broker::{
+    AnswerValue, Broker, BrokerOptions, CallLimits, CallRequest, Caller, CatalogSource, Naming, NewRecipe, Recipes, ResultLimits, Results,
+};
 use mce_catalog::catalog::Catalog;
 use mce_config::Settings;
 use mce_sandbox::{Content, ErrorKind, Language, Launcher, Limits, Program, ProgramError, Sandbox, SandboxFacts, SandboxOptions};
@@ -49,6 +51,7 @@ pub(crate) struct App {
     broker: Arc<Broker>,
     sandbox: Sandbox,
     recipes: Recipes,
+    results: Arc<Results>,
     skills: Skills,
     compiler: Compiler,
     libraries: OnceCell<Vec<String>>,
@@ -73,6 +76,7 @@ impl App {
     pub(crate) fn open(setup: &Setup, settings: Arc<Settings>) -> Result<Self, Failure> {
         let state = state::open(&settings.data_dir)?;
         let catalog = Arc::new(Catalog::new(Arc::clone(&state.store), views::views(&settings)));
+        let results = Results::open(&state.file, ResultLimits::default()).map_err(|error| Failure::internal(chain(&error)))?;
         let recipe_file = settings.recipes.file.clone().unwrap_or(state.file);
         let recipes = Recipes::open(&recipe_file, settings.recipes.clone());
         let recipes = recipes.map_err(|error| Failure::internal(format!("`{}`: {}", recipe_file.display(), chain(&error))))?;
@@ -91,6 +95,7 @@ impl App {
             broker: Arc::new(broker.map_err(|error| Failure::internal(chain(&error)))?),
             sandbox: Sandbox::new(sandbox_options(setup, &settings)?),
             recipes,
+            results: Arc::new(results),
             skills: Skills::new(&settings),
             compiler: Compiler::new(Arc::clone(&settings), state.store),
             libraries: OnceCell::new(),
@@ -213,7 +218,13 @@ impl App {
 
     /// Runs a program once.
     pub(crate) async fn run_program(&self, language: Language, source: String, params: Map<String, Value>) -> RunReport {
-        let calls = RunCalls::new(Arc::clone(&self.broker), Arc::clone(&self.discovery), language, new_run_id());
+        let calls = RunCalls::new(
+            Arc::clone(&self.broker),
+            Arc::clone(&self.discovery),
+            Arc::clone(&self.results),
+            language,
+            new_run_id(),
+        );
         let calls = Arc::new(calls);
         let outcome = self
             .sandbox
@@ -249,13 +260,14 @@ impl App {
         }
     }
 
-    /// Forgets all compiled documents, copies of guides and recipes. Gives how many documents and recipes there were.
+    /// Forgets all compiled documents, copies of guides, recipes and what programs have saved. Gives how many documents and recipes there were.
     ///
     /// # Errors
     ///
     /// A failure if the state cannot be written.
     pub(crate) fn clean(&self) -> Result<(usize, usize), Failure> {
         let documents = self.discovery.clear()?;
+        self.results.clear().map_err(|error| Failure::internal(chain(&error)))?;
         let recipes = self.recipes.clear().map_err(|error| Failure::internal(chain(&error)))?;
         match fs_err::remove_dir_all(skills::copies(&self.settings.data_dir)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::internal(error)),
@@ -348,7 +360,7 @@ fn sandbox_options(setup: &Setup, settings: &Settings) -> Result<SandboxOptions,
     Ok(SandboxOptions {
         limits: Limits {
             wall: limits.wall,
-            cpu: None,
+            cpu: Some(limits.cpu),
             memory_mib: limits.memory_mib,
             output_bytes: limits.output_bytes,
             code_bytes: limits.code_bytes,

@@ -1,11 +1,11 @@
 //! The host's side of one run: each host call goes to the broker or the catalog, and calls are counted for the answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mce_broker::{Answer, AnswerValue, Broker, CallError, CallErrorKind, CallRequest, Caller, FetchRequest};
+use mce_broker::{Answer, AnswerValue, Broker, CallError, CallErrorKind, CallRequest, Caller, FetchRequest, ResultError, Results};
 use mce_catalog::function::Effect;
 use mce_sandbox::{BoxFuture, CallFailure, HostCall, HostCalls, HostValue, Language, Naming};
 use serde::Serialize;
@@ -19,6 +19,7 @@ use crate::failure::Failure;
 pub(crate) struct RunCalls {
     broker: Arc<Broker>,
     discovery: Arc<Discovery>,
+    results: Arc<Results>,
     language: Language,
     run: String,
     // Held only while a finished call is counted.
@@ -26,10 +27,11 @@ pub(crate) struct RunCalls {
 }
 
 impl RunCalls {
-    pub(crate) fn new(broker: Arc<Broker>, discovery: Arc<Discovery>, language: Language, run: String) -> Self {
+    pub(crate) fn new(broker: Arc<Broker>, discovery: Arc<Discovery>, results: Arc<Results>, language: Language, run: String) -> Self {
         Self {
             broker,
             discovery,
+            results,
             language,
             run,
             groups: Mutex::new(Vec::new()),
@@ -103,6 +105,35 @@ impl RunCalls {
         })
     }
 
+    async fn save(&self, value: &RawValue) -> Result<HostValue, CallFailure> {
+        let value = self.broker.redacted(value.get()).into_owned();
+        let id = self.with_results(move |results| results.save(&value, SystemTime::now())).await?;
+        json(&id)
+    }
+
+    async fn load(&self, id: String) -> Result<HostValue, CallFailure> {
+        let value = self.with_results(move |results| results.load(&id, SystemTime::now())).await?;
+        Ok(HostValue::Json(RawValue::from_string(value).map_err(Failure::internal)?))
+    }
+
+    /// Large values take the store some milliseconds, in which other runs must go on.
+    async fn with_results<T: Send + 'static>(
+        &self,
+        action: impl FnOnce(&Results) -> Result<T, ResultError> + Send + 'static,
+    ) -> Result<T, CallFailure> {
+        let results = Arc::clone(&self.results);
+        let done = tokio::task::spawn_blocking(move || action(&results)).await;
+        done.map_err(Failure::internal)?.map_err(|error| {
+            let kind = match error {
+                ResultError::TooLarge { .. } | ResultError::Unknown { .. } => "argument",
+                ResultError::Id { .. } | ResultError::Store { .. } => "internal",
+            };
+            Failure::new(kind, error.to_string())
+                .with_hint(error.hint().unwrap_or_default())
+                .into()
+        })
+    }
+
     fn count(&self, function: &str, effect: Effect, start: Instant, is_ok: bool) {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         let ms = millis(start.elapsed());
@@ -151,12 +182,18 @@ impl HostCalls for RunCalls {
                     .await
                 }
                 HostCall::Describe { server, names } => json(&self.discovery.describe(&server, &names, self.language)?),
-                HostCall::Servers {} => json(&self.discovery.server_names()?),
+                HostCall::Servers {} => json(&self.discovery.server_names()),
+                HostCall::Save { value } => self.save(&value).await,
+                HostCall::Load { id } => self.load(id).await,
                 HostCall::Search { query, server, limit } => {
                     json(&self.discovery.search(&query, server.as_deref(), limit, self.language)?)
                 }
             }
         })
+    }
+
+    fn servers(&self) -> Option<Vec<String>> {
+        Some(self.discovery.server_names())
     }
 }
 

@@ -75,20 +75,25 @@ class Channel:
                     self._state.notify_all()
             return self._answers.pop(number)
 
-    async def request_async(self, make_body, loop):
-        """The same without blocking `loop`."""
+    async def request_async(self, make_body, loop, name):
+        """The same without blocking `loop`. `name` tells what it is for."""
         number = self._new_id()
         future = loop.create_future()
-        self._futures[number] = (future, loop)
-        if not any(other is loop for key, (_, other) in list(self._futures.items()) if key != number):
+        self._futures[number] = (future, loop, name)
+        if not any(other is loop for key, (_, other, _) in list(self._futures.items()) if key != number):
             loop.add_reader(self._fd, self._read_once)
         try:
             self.send(make_body(number))
             return await future
         finally:
             self._futures.pop(number, None)
-            if not any(other is loop for _, other in list(self._futures.values())):
+            if not any(other is loop for _, other, _ in list(self._futures.values())):
                 loop.remove_reader(self._fd)
+
+    def under_way(self, loop):
+        """Futures of `loop` for requests without an answer, and what they are for."""
+        waiting = [(future, name) for future, other, name in list(self._futures.values()) if other is loop and not future.done()]
+        return [future for future, _ in waiting], [name for _, name in waiting]
 
     def _new_id(self):
         with self._state:
@@ -126,7 +131,7 @@ class Channel:
         if number is None:
             self._messages.append(message)
         elif number in self._futures:
-            future, loop = self._futures[number]
+            future, loop, _ = self._futures[number]
             loop.call_soon_threadsafe(lambda: future.done() or future.set_result(message))
         elif 0 < number <= self._next_id:
             self._answers[number] = message

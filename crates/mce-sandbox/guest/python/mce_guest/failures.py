@@ -146,6 +146,7 @@ def describe(error, lines, has_traceback):
         return _object("syntax", f"{type(error).__name__}: {_text(error.msg)}", error.lineno, lines, _syntax_hint(error))
     if isinstance(error, ValueProblem):
         return _object("exception", str(error), None, lines, error.hint)
+    error = _alone(error)
     line = _line_of(error)
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:
         error = MemoryError()
@@ -200,9 +201,23 @@ def _str(error):
             return repr(error.args[0])[:MESSAGE_CHARS]
         if isinstance(error, SystemExit):
             return "the program ended itself" + (f" with {error.code}" if type(error.code) in (int, str) else "")
+        if _is_group(error):
+            listed = "; ".join(f"{type(inner).__name__}: {_str(inner)}"[:300] for inner in error.exceptions[:3])
+            return f"{error}: {listed}"
         return str(error)
     except BaseException:
         return "(its text cannot be read)"
+
+
+def _alone(error):
+    """The only error of a group, as of a task group; else the error itself."""
+    while _is_group(error) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def _is_group(error):
+    return sys.version_info >= (3, 11) and type(error) in (BaseExceptionGroup, ExceptionGroup)
 
 
 def _limit_text(error):

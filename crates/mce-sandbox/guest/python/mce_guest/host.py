@@ -7,6 +7,7 @@ from . import fetching, values
 from .failures import ArgumentError, CallError, from_host
 
 ARGUMENT_BYTES = 8 << 20
+SAVE_BYTES = 16 << 20
 FETCH_BYTES = 1 << 20
 HEADERS = 200
 
@@ -15,18 +16,18 @@ class Host:
     """What a program may ask for."""
 
     def __init__(self, channel):
-        self._channel = channel
+        self.channel = channel
         self._servers = None
 
     def call(self, function, naming, arguments, with_headers=False):
         """Calls a function and waits."""
-        told = _result(self._channel.request(_call_body(function, naming, arguments, with_headers)))
+        told = _result(self.channel.request(_call_body(function, naming, arguments, with_headers)))
         return fetching.answer(told) if with_headers else told
 
     async def call_async(self, function, naming, arguments, with_headers=False):
         """Calls a function without blocking the running loop."""
         body = _call_body(function, naming, arguments, with_headers)
-        told = _result(await self._channel.request_async(body, asyncio.get_running_loop()))
+        told = _result(await self.channel.request_async(body, asyncio.get_running_loop(), function))
         return fetching.answer(told) if with_headers else told
 
     def fetch(self, url, method, headers, body, json_value):
@@ -39,22 +40,43 @@ class Host:
 
     def send(self, method, url, headers, body, follow_redirects=True):
         """Sends a request as it is: `{"status", "url", "headers", "body"}`."""
-        return _result(self._channel.request(_fetch_body(method, url, headers, body, follow_redirects)))
+        return _result(self.channel.request(_fetch_body(method, url, headers, body, follow_redirects)))
 
     async def send_async(self, method, url, headers, body, follow_redirects=True):
         """The same without blocking the running loop."""
         request = _fetch_body(method, url, headers, body, follow_redirects)
-        return _result(await self._channel.request_async(request, asyncio.get_running_loop()))
+        return _result(await self.channel.request_async(request, asyncio.get_running_loop(), "fetch"))
 
     def describe(self, server, names):
         """Stubs of functions: `{"functions": [...], "unknown": [[name, hint], ...]}`."""
         fields = b'"op":"describe","server":%s,"names":%s' % (_json(server), _json(names))
-        return _result(self._channel.request(lambda number: b'{"id":%d,%s}' % (number, fields)))
+        return _result(self.channel.request(lambda number: b'{"id":%d,%s}' % (number, fields)))
+
+    def save(self, value):
+        """Keeps a value; gives its id."""
+        try:
+            text = values.encode(value, SAVE_BYTES, "value")
+        except values.ValueProblem as problem:
+            raise ArgumentError(str(problem), hint=problem.hint) from None
+        except values.TooLarge:
+            raise ArgumentError(f"the value is larger than {SAVE_BYTES} bytes", hint="save what is needed later only, or save it in parts") from None
+        return _result(self.channel.request(lambda number: b'{"id":%d,"op":"save","value":%s}' % (number, text)))
+
+    def load(self, handle):
+        """The value under an id."""
+        if not isinstance(handle, str):
+            raise ArgumentError("the id of a value is a text")
+        text = _json(handle)
+        return _result(self.channel.request(lambda number: b'{"id":%d,"op":"load","handle":%s}' % (number, text)))
+
+    def told(self, servers):
+        """Takes the names of all servers from the host, if it tells them."""
+        self._servers = servers
 
     def servers(self):
         """The names of all servers."""
         if self._servers is None:
-            listed = _result(self._channel.request(lambda number: b'{"id":%d,"op":"servers"}' % number))
+            listed = _result(self.channel.request(lambda number: b'{"id":%d,"op":"servers"}' % number))
             self._servers = [entry if isinstance(entry, str) else entry["name"] for entry in listed]
         return self._servers
 
@@ -65,7 +87,7 @@ class Host:
         if not (limit is None or type(limit) is int and 0 < limit < 1 << 31):
             raise ArgumentError("the limit of a search is a whole number from 1")
         fields = b'"op":"search","query":%s,"server":%s,"limit":%s' % (_json(query), _json(server), _json(limit))
-        answer = await self._channel.request_async(lambda number: b'{"id":%d,%s}' % (number, fields), asyncio.get_running_loop())
+        answer = await self.channel.request_async(lambda number: b'{"id":%d,%s}' % (number, fields), asyncio.get_running_loop(), "search_tools")
         return _result(answer)
 
 

@@ -173,11 +173,32 @@ _loop = None
 
 def run_in_loop(awaitable):
     """Runs it to its end in the program's own loop, which stays open so that its tasks live on."""
+    return _own_loop().run_until_complete(awaitable)
+
+
+def _own_loop():
     global _loop
     if _loop is None or _loop.is_closed():
         _loop = asyncio.new_event_loop()
         asyncio.set_event_loop(_loop)
-    return _loop.run_until_complete(awaitable)
+    return _loop
+
+
+def finish_calls(channel):
+    """Waits for calls that tasks in the program's own loop have begun and nobody has waited for, and says so."""
+    if _loop is None or _loop.is_closed() or _loop.is_running() or not asyncio.all_tasks(_loop):
+        return
+    # Tasks that were only just made begin.
+    _loop.run_until_complete(asyncio.sleep(0))
+    futures, names = channel.under_way(_loop)
+    if futures:
+        count = "a call" if len(futures) == 1 else f"{len(futures)} calls"
+        listed = ", ".join(f"`{name[:100]}`" for name in list(dict.fromkeys(names))[:5])
+        print(f"note: the program ended before {count} of {listed} had an answer; put `await` before calls", file=sys.stderr)
+    while futures:
+        _loop.run_until_complete(asyncio.wait(futures))
+        _loop.run_until_complete(asyncio.sleep(0))
+        futures, _ = channel.under_way(_loop)
 
 
 def forget_loop():
@@ -188,6 +209,21 @@ def forget_loop():
     _loop = None
     asyncio.set_event_loop(None)
     linecache.cache.pop(FILE, None)
+
+
+def provide_loop():
+    """`asyncio.get_event_loop()` outside of coroutines gives the program's own loop, as it did in older versions of Python."""
+    plain = asyncio.get_event_loop
+
+    def get_event_loop():
+        try:
+            return plain()
+        except RuntimeError:
+            if threading.current_thread() is not threading.main_thread():
+                raise
+            return _own_loop()
+
+    asyncio.get_event_loop = get_event_loop
 
 
 def allow_nested_asyncio_run():

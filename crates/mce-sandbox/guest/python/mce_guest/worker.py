@@ -18,7 +18,7 @@ from .servers import Servers
 _LAST_RESORT = b'{"op":"error","error":{"type":"exception","message":"the program ended, and its error cannot be described"}}'
 _NO_MEMORY = b'{"op":"error","error":{"type":"memory","message":"the program needs more memory than its limit allows"}}'
 
-_TO_BE_IMPORTED = ("acall_function", "afetch", "call_function", "fetch", "parallel")
+_TO_BE_IMPORTED = ("acall_function", "afetch", "call_function", "fetch", "load", "parallel", "save")
 _REHEARSAL = (
     "x = {'a': [1, 2.5, 'x', None, True]}\nprint(x)\nresult = x",
     "import json\ndef main():\n    return [y for y in range(3)]",
@@ -48,6 +48,7 @@ class Worker:
         failures.server_names = mce._host.servers
         builtins.exit = builtins.quit = sys.exit
         program.allow_nested_asyncio_run()
+        program.provide_loop()
         self._provided = {name: getattr(mce, name) for name in mce.__all__ if name not in _TO_BE_IMPORTED}
         main = sys.modules["__main__"]
         for _ in range(20):
@@ -65,6 +66,7 @@ class Worker:
             self._channel.open(fd)
             self._channel.send(b'{"op":"ready"}')
             message = self._channel.receive()
+            self._servers.host.told(message.get("servers"))
             _finish(self._channel, _run(message, self._servers, self._provided))
         except BaseException:
             # Without a result the host says that the worker ended without one.
@@ -86,6 +88,7 @@ def _run(message, servers, provided):
         tree = program.parse(source)
         check.check(tree, servers)
         value = program.run(tree, source, message["params"], provided)
+        program.finish_calls(servers.host.channel)
         contents = []
         data = values.encode(value, limit, contents=contents)
         return _result(data, contents)

@@ -6,6 +6,7 @@
 mod contract;
 mod facts;
 mod nesting;
+mod noted;
 mod positions;
 
 use std::path::Path;
@@ -72,6 +73,7 @@ pub(super) fn compile(source: &str, params: &Map<String, Value>) -> Result<Compi
     refuse_errors(&parsed.diagnostics, source)?;
     let mut program = parsed.program;
     let has_own_default = contract::apply(&mut program, params, &allocator)?;
+    noted::apply(&mut program, &allocator);
     let analysed = SemanticBuilder::new()
         .with_check_syntax_error(true)
         .with_excess_capacity(2.0)
