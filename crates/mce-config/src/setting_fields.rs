@@ -11,7 +11,7 @@ use crate::yaml::Node;
 use crate::{ConfigError, Place, Secret, Source};
 
 /// Every key of `mce.yaml` besides `servers`. Its variable is `MCE_` and the key in upper case.
-pub(crate) const SETTING_KEYS: [&str; 40] = [
+pub(crate) const SETTING_KEYS: [&str; 41] = [
     "allowed_domains",
     "cache_db_path",
     "cache_enabled",

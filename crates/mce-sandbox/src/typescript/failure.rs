@@ -186,7 +186,9 @@ impl Reporter<'_> {
                 return Some("write `import { server } from \"mce:servers\"`; there are no other modules".to_owned());
             }
             if ["process", "Deno", "Bun", "__dirname", "__filename", "module", "exports"].contains(&missing) {
-                return Some("programs have no environment, files or processes; `console`, `fetch` and the web's own globals are there".to_owned());
+                return Some(
+                    "programs have no environment, files or processes; `console`, `fetch` and the web's own globals are there".to_owned(),
+                );
             }
             return did_you_mean(missing, self.names.iter().map(String::as_str));
         }

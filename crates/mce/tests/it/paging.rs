@@ -148,6 +148,35 @@ fn all_items_come_in_each_way() {
 }
 
 #[test]
+fn all_items_come_in_each_way_in_typescript() {
+    let api = FakeApi::start();
+    let project = project(&api);
+    let all: Vec<usize> = (0..ITEMS).collect();
+    let check = |walk: &str, each: &str, calls: usize| {
+        api.take_requests();
+        let program = format!(
+            "import {{ paginate }} from 'mce';\nconst all: any[] = [];\nfor await (const it of {walk}) all.push({each});\nresult = all.flat();"
+        );
+        project.write("program.ts", &program);
+        let answer = project.run(&["exec", "program.ts", "--json"]).json();
+        assert_eq!(answer["data"], json!(all), "{program}: {answer}");
+        assert_eq!(api.take_requests().len(), calls, "{program}");
+    };
+    check("paginate(pages.linked, { q: 'a' })", "it", 3);
+    check("paginate(pages.cursor)", "it", 3);
+    check("paginate(pages.after)", "Number(it.id)", 3);
+    check("paginate(pages.address)", "it", 3);
+    check("paginate(pages.pageOf)", "it", 4);
+    check("paginate(pages.offset)", "it", 3);
+    check("paginate(pages.cursor, {}, { pages: true })", "it.channels", 3);
+    check(
+        "paginate(pages.untold, {}, { how: { by: 'cursor', parameter: 'at', next: 'then', items: 'things' } })",
+        "it",
+        3,
+    );
+}
+
+#[test]
 fn pages_are_asked_for_when_they_are_needed_and_end() {
     let api = FakeApi::start();
     let project = project(&api);
@@ -177,6 +206,8 @@ fn the_model_is_told_of_pages() {
     let project = project(&api);
     let shown = project.run(&["functions", "--show", "pages.cursor"]);
     assert!(shown.out.contains("mce.paginate(cursor, {…})"), "{shown:?}");
+    let shown = project.run(&["functions", "--show", "pages.cursor", "--language", "typescript"]);
+    assert!(shown.out.contains("paginate(pages.cursor, {…})"), "{shown:?}");
     let shown = project.run(&["functions", "--show", "pages.untold"]);
     assert!(!shown.out.contains("paginate"), "{shown:?}");
 }

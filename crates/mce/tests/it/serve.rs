@@ -266,6 +266,60 @@ fn cancelling_a_request_ends_its_run() {
     assert_eq!(client.run("result = 1")["data"], json!(1));
 }
 
+#[test]
+fn a_write_in_flight_that_nobody_waits_for_any_more_ends_and_is_reported() {
+    for (language, code) in [
+        (
+            "python",
+            "from shop.functions import create_item\ncreate_item(body={'name': 'chair'})\n",
+        ),
+        ("typescript", "await shop.createItem({ body: { name: 'chair' } })"),
+    ] {
+        for has_gone in [false, true] {
+            let api = FakeApi::start();
+            let project = Project::shop(&api).with("MCE_MAX_CONCURRENT_RUNS", "1");
+            let (mut client, _) = Client::initialize(&project, "2025-11-25");
+            api.answer_next(FakeAnswer::silence());
+            let arguments = json!({"code": code, "description": "writes", "language": language});
+            let id = client.ask("tools/call", json!({"name": "execute_code", "arguments": arguments}));
+            while api.requests().is_empty() {
+                std::thread::yield_now();
+            }
+            if has_gone {
+                assert_eq!(client.close(), Some(0));
+            } else {
+                client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+                // With one place only, this starts when the first run has ended.
+                assert_eq!(client.run("result = 1")["data"], json!(1));
+            }
+            let audit = std::fs::read_to_string(project.file("data").join("audit.jsonl")).unwrap();
+            let outcome: Value = serde_json::from_str(audit.lines().last().unwrap()).unwrap();
+            assert_eq!(
+                (&outcome["event"], &outcome["ok"], &outcome["error"]["type"]),
+                (&json!("outcome"), &json!(false), &json!("cancelled")),
+                "{language} {has_gone}: {audit}"
+            );
+            assert_eq!(api.requests().len(), 1);
+        }
+    }
+}
+
+#[test]
+fn what_a_run_saves_a_later_one_loads_in_either_language() {
+    let project = Project::shop(&FakeApi::start());
+    let (mut client, _) = Client::initialize(&project, "2025-11-25");
+    let saved = client.run("from mce import save\nresult = save({'n': 2**70, 'token': 'shop-token'})");
+    let id = saved["data"].as_str().unwrap().to_owned();
+    assert!(id.starts_with("r_") && id.len() == 34, "{saved}");
+    let code = format!("import {{ load }} from 'mce';\nexport default (await load('{id}')).n");
+    let arguments = json!({"code": code, "description": "loads", "language": "typescript"});
+    let (loaded, _) = client.call("execute_code", arguments);
+    assert_eq!(loaded["data"].to_string(), "1180591620717411303424");
+    let unknown = client.run("from mce import load\nload('r_0')");
+    assert_eq!(unknown["error"]["type"], "argument", "{unknown}");
+    assert!(unknown["error"]["message"].as_str().unwrap().contains("has expired"), "{unknown}");
+}
+
 fn children_of(process: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task"))
         .unwrap()
