@@ -311,10 +311,10 @@ fn what_a_run_saves_a_later_one_loads_in_either_language() {
     let saved = client.run("from mce import save\nresult = save({'n': 2**70, 'token': 'shop-token'})");
     let id = saved["data"].as_str().unwrap().to_owned();
     assert!(id.starts_with("r_") && id.len() == 34, "{saved}");
-    let code = format!("import {{ load }} from 'mce';\nexport default (await load('{id}')).n");
+    let code = format!("import {{ load }} from 'mce';\nexport default String((await load('{id}')).n)");
     let arguments = json!({"code": code, "description": "loads", "language": "typescript"});
     let (loaded, _) = client.call("execute_code", arguments);
-    assert_eq!(loaded["data"].to_string(), "1180591620717411303424");
+    assert_eq!(loaded["data"], "1180591620717411303424", "{loaded}");
     let unknown = client.run("from mce import load\nload('r_0')");
     assert_eq!(unknown["error"]["type"], "argument", "{unknown}");
     assert!(unknown["error"]["message"].as_str().unwrap().contains("has expired"), "{unknown}");
