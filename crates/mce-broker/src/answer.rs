@@ -13,6 +13,7 @@ use crate::call_error::{CallError, CallErrorKind};
 use crate::http::RawAnswer;
 use crate::json_text::{MAX_DEPTH, is_shallow};
 use crate::redact::Redactor;
+use crate::stream::{Stream, items};
 
 /// Bytes of an error's body that are kept.
 const MAX_ERROR_BYTES: usize = 64 << 10;
@@ -116,6 +117,8 @@ pub(crate) fn telling_headers(headers: &HeaderMap, reading: Reading<'_>) -> Vec<
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     Json,
+    /// Items one after the other.
+    Stream(Stream),
     Text,
     Binary,
 }
@@ -125,6 +128,7 @@ fn content(answer: RawAnswer, reading: Reading<'_>) -> Result<AnswerValue, CallE
     let kind = content_type.as_deref().map(content_kind);
     let is_blank = answer.body.is_empty();
     match kind {
+        Some(Content::Stream(stream)) => streamed(stream, &decoded(&answer.body, content_type.as_deref()), reading),
         Some(Content::Binary) if is_blank => Ok(AnswerValue::Bytes(Vec::new())),
         Some(Content::Text) if is_blank && !promises_json(reading.target) => Ok(AnswerValue::Text(String::new())),
         _ if is_blank => Ok(AnswerValue::Empty),
@@ -142,6 +146,15 @@ fn content(answer: RawAnswer, reading: Reading<'_>) -> Result<AnswerValue, CallE
             Ok(text) => AnswerValue::Text(reading.redactor.json_or_text(&text).into_owned()),
             Err(e) => AnswerValue::Bytes(reading.redactor.any(e.into_bytes())),
         }),
+    }
+}
+
+/// A list of the items. What calls itself a stream and is none is what it is.
+fn streamed(stream: Stream, text: &str, reading: Reading<'_>) -> Result<AnswerValue, CallError> {
+    match items(stream, text, reading.target.event_item) {
+        Some(list) => json(&list, reading),
+        None if is_json(text.as_bytes()) => json(text, reading),
+        None => Ok(AnswerValue::Text(reading.redactor.json_or_text(text).into_owned())),
     }
 }
 
@@ -163,7 +176,14 @@ fn json(text: &str, reading: Reading<'_>) -> Result<AnswerValue, CallError> {
             format!("the answer says that it is JSON and is not ({e}): {start}"),
         )
     };
-    let value: &RawValue = serde_json::from_str(text).map_err(not_json)?;
+    let value: &RawValue = match serde_json::from_str(text) {
+        Ok(value) => value,
+        // Some label as JSON what is one value in each line.
+        Err(e) => match items(Stream::Lines, text, reading.target.event_item) {
+            Some(list) => return json(&list, reading),
+            None => return Err(not_json(e)),
+        },
+    };
     let clean = match reading.redactor.json(value.get()) {
         Cow::Borrowed(_) => value.to_owned(),
         Cow::Owned(clean) => RawValue::from_string(clean).map_err(not_json)?,
@@ -183,15 +203,17 @@ fn essence(media_type: &str) -> String {
 fn content_kind(content_type: &str) -> Content {
     let essence = essence(content_type);
     let subtype = essence.split_once('/').map_or("", |(_, subtype)| subtype);
-    let is_lines = ["ndjson", "jsonl", "json-seq", "stream+json", "jsonlines"]
-        .iter()
-        .any(|word| subtype.contains(word));
+    let is_lines = ["ndjson", "jsonl", "stream+json"].iter().any(|word| subtype.contains(word));
     let is_text = essence.starts_with("text/")
         || ["xml", "yaml", "javascript", "csv", "sql", "x-www-form-urlencoded", "graphql"]
             .iter()
             .any(|word| subtype.ends_with(word));
-    if is_lines {
-        Content::Text
+    if essence == "text/event-stream" {
+        Content::Stream(Stream::Events)
+    } else if subtype == "json-seq" || subtype.ends_with("+json-seq") {
+        Content::Stream(Stream::Sequence)
+    } else if is_lines {
+        Content::Stream(Stream::Lines)
     } else if subtype == "json" || subtype.ends_with("+json") || essence == "text/json" {
         Content::Json
     } else if is_text {

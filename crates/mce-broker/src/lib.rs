@@ -26,6 +26,7 @@ mod redact;
 mod request;
 mod results;
 mod schema_fault;
+mod stream;
 mod upstream;
 mod validate;
 

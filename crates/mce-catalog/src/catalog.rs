@@ -155,7 +155,7 @@ impl Catalog {
             None => self.plain_function(view, name),
             Some(visibility) => {
                 let (ruled, function) = self.ruled_function(view, &visibility, name)?;
-                Ok(ruled.shown(function))
+                Ok(ruled.shown(function, view.rules.pagination.as_ref()))
             }
         }
     }
@@ -228,8 +228,22 @@ impl Catalog {
     }
 
     fn types_near(&self, function: &Function, limit: usize) -> Result<Types, LookupError> {
-        let view = self.view(&function.server)?;
-        let mut missing: BTreeSet<String> = function.schemas().flat_map(schema::references).collect();
+        let named = function.schemas().flat_map(schema::references).collect();
+        self.types_from(&function.server, named, limit)
+    }
+
+    /// The types of these names and those that they need, nearest first, about [`MAX_SHOWN_TYPES`]. Names that no type of
+    /// the server's document has are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError::UnknownServer`], [`LookupError::Store`].
+    pub fn types_named(&self, server: &str, names: &[String]) -> Result<Types, LookupError> {
+        self.types_from(server, names.iter().cloned().collect(), MAX_SHOWN_TYPES)
+    }
+
+    fn types_from(&self, server: &str, mut missing: BTreeSet<String>, limit: usize) -> Result<Types, LookupError> {
+        let view = self.view(server)?;
         let mut asked = BTreeSet::new();
         let mut found = Types::new();
         while !missing.is_empty() && found.len() < limit {

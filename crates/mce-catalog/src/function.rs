@@ -317,9 +317,34 @@ pub struct HttpTarget {
     pub base_url: Option<String>,
     /// Media types of the answers, for `Accept`, preferred first; empty if unknown.
     pub accepts: Vec<String>,
+    /// What an item of an answer in `text/event-stream` is.
+    #[serde(default, skip_serializing_if = "EventItem::is_untold")]
+    pub event_item: EventItem,
     /// Alternatives of credentials, each a list of scheme names (keys of the document's security schemes)
     /// that are needed together. Empty: the document asks for nothing. An empty list in it: nothing is fine as well.
     pub security: Vec<Vec<String>>,
+}
+
+/// What one event of an answer in `text/event-stream` becomes. Data is JSON where it reads as JSON, else a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventItem {
+    /// The document does not say: its data, or, if any event of the answer has a name, as `Event`.
+    #[default]
+    Untold,
+    /// Its data.
+    Data,
+    /// An object with its `event`, `data`, `id` and `retry`, as far as it has them.
+    Event,
+    /// Likewise; `data` is always a text. (OpenAPI 3.2, Special Considerations for Server-Sent Events.)
+    EventWithText,
+}
+
+impl EventItem {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+    fn is_untold(&self) -> bool {
+        *self == Self::Untold
+    }
 }
 
 /// A security scheme that the broker can fill in. (OpenAPI 3.1, Security Scheme Object.)

@@ -64,7 +64,8 @@ pub enum LookupError {
 fn reason(hiding: Hiding, server: &str, effect: Effect) -> String {
     match hiding {
         Hiding::ReadOnly => format!("server `{server}` is read-only, and this call is `{}`", effect.as_str()),
-        Hiding::Excluded => format!("the settings of server `{server}` leave it out"),
+        Hiding::NotIncluded => format!("the settings of server `{server}` leave it out: nothing in `include` selects it"),
+        Hiding::Excluded(entry) => format!("the settings of server `{server}` leave it out: `exclude.{entry}` selects it"),
     }
 }
 

@@ -67,9 +67,13 @@ struct Property {
     schema: Value,
 }
 
-/// How a function gives further pages. It says so already where the document promises `Link` fields.
+/// How a function gives further pages. It says so already where the document promises `Link` fields or names the address.
 pub(crate) fn detect(function: &Function, types: &Types) -> Option<Pagination> {
-    let has_links = function.pagination.is_some();
+    let said = function.pagination.as_ref();
+    if said.is_some_and(|pagination| pagination.advance != Advance::Links) {
+        return said.cloned();
+    }
+    let has_links = said.is_some();
     let is_read = function.effect == Effect::Read;
     let parameters = candidates(function, types);
     if !has_links && parameters.is_empty() {
@@ -90,6 +94,32 @@ pub(crate) fn detect(function: &Function, types: &Types) -> Option<Pagination> {
         .or_else(|| is_read.then(|| url(&properties)).flatten())
         .or_else(|| (is_read && items.is_some()).then(|| number(&parameters)).flatten())?;
     Some(Pagination { advance, items })
+}
+
+/// Whether a function has the argument that leads to its next page.
+pub(crate) fn fits(pagination: &Pagination, function: &Function) -> bool {
+    let has = |key: &str| {
+        function
+            .parameters
+            .iter()
+            .any(|parameter| parameter.key == key || parameter.original == key)
+    };
+    match pagination.advance.parameter() {
+        None => true,
+        Some([body, _]) if body == "body" => function.body.is_some(),
+        Some([key]) => has(key),
+        Some(_) => false,
+    }
+}
+
+/// How a server's settings say that a function gives further pages: what they say of it alone, else what they say of all if
+/// the document does not tell and it reads a page at a time.
+pub(crate) fn settled(function: &Function, own: Option<&Pagination>, of_server: Option<&Pagination>) -> Option<Pagination> {
+    let fitting = |pagination: &&Pagination| fits(pagination, function);
+    own.filter(fitting)
+        .or(function.pagination.as_ref())
+        .or_else(|| of_server.filter(|it| function.effect == Effect::Read && it.advance.parameter().is_some() && fitting(it)))
+        .cloned()
 }
 
 /// An argument that may say which page is wanted.

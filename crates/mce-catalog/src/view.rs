@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::function::Effect;
+use crate::function::{Effect, Pagination};
 
 /// A configured server, as far as the catalog needs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct ViewRules {
     pub rename: BTreeMap<String, String>,
     /// Rules for single functions, by operation.
     pub functions: BTreeMap<String, FunctionRule>,
+    /// How functions give further pages that have what it needs and whose document does not say it.
+    pub pagination: Option<Pagination>,
 }
 
 impl ViewRules {
@@ -63,6 +65,8 @@ pub struct FunctionRule {
     pub effect: Option<Effect>,
     /// Arguments by their original names, for calls that do not give them.
     pub defaults: BTreeMap<String, ArgumentDefault>,
+    /// How it gives further pages, in place of what the document says.
+    pub pagination: Option<Pagination>,
 }
 
 /// An argument for calls that do not give it.

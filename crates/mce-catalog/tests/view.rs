@@ -139,7 +139,7 @@ fn functions_are_included_and_excluded_and_exclusion_wins() {
                     matches!(
                         is_found,
                         Err(LookupError::Hidden {
-                            hiding: Hiding::Excluded,
+                            hiding: Hiding::NotIncluded | Hiding::Excluded(_),
                             ..
                         })
                     ),
@@ -164,6 +164,14 @@ fn functions_are_included_and_excluded_and_exclusion_wins() {
     check(&[by("path", "/nothing")], &[], &[]);
 }
 
+fn catalog_of_admins() -> Catalog {
+    let rules = ViewRules {
+        include: vec![by("tag", "admin")],
+        ..ViewRules::default()
+    };
+    catalog(rules, false)
+}
+
 #[test]
 fn a_hidden_function_is_refused_by_each_of_its_names_and_suggested_by_none() {
     let rules = ViewRules {
@@ -181,9 +189,14 @@ fn a_hidden_function_is_refused_by_each_of_its_names_and_suggested_by_none() {
         assert!(matches!(error, LookupError::Hidden { .. }), "{reference}");
         assert_eq!(
             error.to_string(),
-            "`shop.delete_item` is not allowed: the settings of server `shop` leave it out"
+            "`shop.delete_item` is not allowed: the settings of server `shop` leave it out: `exclude.0` selects it"
         );
     }
+    let error = catalog_of_admins().callable("shop.list_items").unwrap_err();
+    assert!(
+        error.to_string().ends_with("leave it out: nothing in `include` selects it"),
+        "{error}"
+    );
     let hint = catalog.resolve("shop.delete_itm").unwrap_err().hint().unwrap();
     assert!(!hint.contains("delete"), "{hint}");
 }

@@ -20,6 +20,7 @@ mod merge;
 mod name;
 mod nearest;
 mod own;
+mod pagination_fields;
 mod reader;
 mod redact;
 mod report;
@@ -52,4 +53,7 @@ pub use settings::{
 };
 pub use source::{EntrySource, Place, Source};
 pub use upstream::{Era, HttpServer, HttpTransport, StdioServer, UpstreamSettings};
-pub use view::{ArgumentDefault, EffectSetting, FunctionSelector, FunctionSettings, MAX_DESCRIPTION_CHARS, ViewSettings};
+pub use view::{
+    ArgumentDefault, EffectSetting, FunctionSelector, FunctionSettings, MAX_DESCRIPTION_CHARS, PaginationSettings, PaginationWay,
+    ViewSettings,
+};

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Every key of a server, besides other words for them.
-pub(crate) const SERVER_KEYS: [&str; 32] = [
+pub(crate) const SERVER_KEYS: [&str; 33] = [
     "args",
     "auth",
     "auth_header",
@@ -45,6 +45,7 @@ pub(crate) const SERVER_KEYS: [&str; 32] = [
     "max_answer_bytes",
     "openapi",
     "overlay",
+    "pagination",
     "pin",
     "rename",
     "skills_url",

@@ -19,6 +19,8 @@ pub struct ViewSettings {
     pub rename: BTreeMap<String, String>,
     /// Settings of single functions, by operation.
     pub functions: BTreeMap<String, FunctionSettings>,
+    /// How functions give further pages whose document does not say it.
+    pub pagination: Option<PaginationSettings>,
 }
 
 /// Selects functions: those to which all of its parts apply. At least one part is there.
@@ -43,6 +45,44 @@ pub struct FunctionSettings {
     pub effect: Option<EffectSetting>,
     /// Arguments by their original names (the request body is `body`), for calls that do not give them.
     pub defaults: BTreeMap<String, ArgumentDefault>,
+    /// How it gives further pages, whatever the document says.
+    pub pagination: Option<PaginationSettings>,
+}
+
+/// How further pages of an answer are asked for. Ways to properties are their names, from outside to inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaginationSettings {
+    /// What leads to the next page.
+    pub by: PaginationWay,
+    /// The argument that leads to the next page, by its original name, or `body` and the name of a property of it. Only
+    /// `Links` has none, and `Cursor` may have none: then the value in the answer is an address.
+    pub parameter: Option<Vec<String>>,
+    /// Where the items of a page are; an empty way is the answer itself. `None`: found in each answer.
+    pub items: Option<Vec<String>>,
+}
+
+/// What leads to the next page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PaginationWay {
+    /// The field `Link` of the answer.
+    Links,
+    /// A value in the answer.
+    Cursor {
+        /// Where it is.
+        next: Vec<String>,
+    },
+    /// The `id` of the last item.
+    LastItem,
+    /// The number of the page.
+    Page {
+        /// That of the first one. Default 1.
+        first: i64,
+    },
+    /// The number of items before it.
+    Offset {
+        /// That of the first one. Default 0.
+        first: i64,
+    },
 }
 
 /// What calling a function does.

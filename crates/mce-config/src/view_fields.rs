@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::field::Field;
 use crate::nearest::suggestion;
+use crate::pagination_fields::pagination;
 use crate::reader::{Reader, found, one_of};
 use crate::yaml::Kind;
 use crate::{ArgumentDefault, ConfigError, EffectSetting, FunctionSelector, FunctionSettings, MAX_DESCRIPTION_CHARS, ViewSettings};
@@ -11,7 +12,7 @@ use crate::{ArgumentDefault, ConfigError, EffectSetting, FunctionSelector, Funct
 /// The parts of a selector.
 const SELECTOR_KEYS: [&str; 4] = ["tag", "path", "method", "operation"];
 /// The keys of one function's settings.
-const FUNCTION_KEYS: [&str; 3] = ["defaults", "description", "effect"];
+const FUNCTION_KEYS: [&str; 4] = ["defaults", "description", "effect", "pagination"];
 /// The keys of a default with more than its value.
 const DEFAULT_KEYS: [&str; 2] = ["value", "hidden"];
 /// The longest new name, in characters.
@@ -31,6 +32,9 @@ pub(crate) fn read_view(reader: &mut Reader<'_>, at: &str, fields: &mut BTreeMap
     }
     if let Some(field) = fields.remove("rename") {
         view.rename = new_names(reader, &format!("{at}.rename"), field)?;
+    }
+    if let Some(field) = fields.remove("pagination") {
+        view.pagination = Some(pagination(reader, &format!("{at}.pagination"), field)?);
     }
     if let Some(field) = fields.remove("functions") {
         for (operation, field) in field.into_entries("a mapping of operations to their settings")? {
@@ -116,11 +120,12 @@ fn new_names(reader: &mut Reader<'_>, key: &str, field: Field) -> Result<BTreeMa
 
 fn function(reader: &mut Reader<'_>, key: &str, field: Field) -> Result<FunctionSettings, ConfigError> {
     let mut settings = FunctionSettings::default();
-    for (name, field) in field.into_entries("a mapping with `description`, `effect`, `defaults`")? {
+    for (name, field) in field.into_entries("a mapping with `description`, `effect`, `defaults`, `pagination`")? {
         let key = format!("{key}.{name}");
         match name.as_str() {
             "description" => settings.description = Some(description(reader, &key, &field)?),
             "effect" => settings.effect = Some(effect(reader, &key, &field)?),
+            "pagination" => settings.pagination = Some(pagination(reader, &key, field)?),
             "defaults" => {
                 for (argument, field) in field.into_entries("a mapping of arguments to values")? {
                     let key = format!("{key}.{argument}");

@@ -124,6 +124,9 @@ pub(crate) struct FunctionsArgs {
     /// Show what a model sees of this function: `SERVER.FUNCTION`
     #[arg(long, value_name = "NAME", conflicts_with_all = ["server", "json"])]
     pub(crate) show: Option<String>,
+    /// Show this type, which what a model sees of the function names without showing it (may be repeated)
+    #[arg(long = "type", value_name = "NAME", requires = "show")]
+    pub(crate) types: Vec<String>,
     /// The language of what is shown
     #[arg(long, value_enum, default_value_t = LanguageArg::Python, requires = "show")]
     pub(crate) language: LanguageArg,

@@ -1,6 +1,7 @@
 //! The successful answer that a document promises, and whether it came back.
 
 use mce_broker::AnswerValue;
+use mce_catalog::function::{EventItem, Target};
 use mce_catalog::schema::View;
 use serde_json::{Value, json};
 
@@ -80,10 +81,10 @@ fn success<'a>(operation: &Operation<'a>) -> (u16, Option<Node<'a>>) {
 
 fn content(kind: &str, case: Case<'_>) -> (Vec<u8>, Expected) {
     let essence = essence(kind);
-    let is_lines = ["ndjson", "jsonl", "json-seq", "stream+json", "jsonlines"]
-        .iter()
-        .any(|word| essence.contains(word));
-    if !is_lines && (essence.ends_with("/json") || essence.ends_with("+json")) {
+    if let Some(stream) = stream(&essence, case) {
+        return stream;
+    }
+    if essence.ends_with("/json") || essence.ends_with("+json") {
         let sampled = case
             .function
             .result
@@ -93,7 +94,6 @@ fn content(kind: &str, case: Case<'_>) -> (Vec<u8>, Expected) {
         return (value.to_string().into_bytes(), Expected::Json(value));
     }
     let is_text = essence.starts_with("text/")
-        || is_lines
         || ["xml", "yaml", "javascript", "csv", "sql", "x-www-form-urlencoded", "graphql"]
             .iter()
             .any(|word| essence.ends_with(word));
@@ -108,6 +108,25 @@ fn content(kind: &str, case: Case<'_>) -> (Vec<u8>, Expected) {
     }
     let bytes = vec![0, 159, 146, 150, 13, 10];
     (bytes.clone(), Expected::Bytes(bytes))
+}
+
+/// Two items one after the other, and the list that they are.
+fn stream(essence: &str, case: Case<'_>) -> Option<(Vec<u8>, Expected)> {
+    let items = [json!({"n": 9_007_199_254_740_993_i64}), json!({"n": 2})];
+    let Target::Http(target) = &case.function.target;
+    let is_lines = ["ndjson", "jsonl", "stream+json"].iter().any(|word| essence.contains(word));
+    let written = |item: &Value| match essence {
+        "text/event-stream" => Some(format!(": about {item}\ndata: {item}\n\n")),
+        _ if essence.contains("json-seq") => Some(format!("\u{1e}{item}\n")),
+        _ => is_lines.then(|| format!("{item}\n")),
+    };
+    let text: Option<String> = items.iter().map(written).collect();
+    let received = |item: &Value| match target.event_item {
+        EventItem::Event if essence == "text/event-stream" => json!({"data": item}),
+        EventItem::EventWithText if essence == "text/event-stream" => json!({"data": item.to_string()}),
+        _ => item.clone(),
+    };
+    Some((text?.into_bytes(), Expected::Json(items.iter().map(received).collect())))
 }
 
 /// Whether this is what was answered.

@@ -163,6 +163,7 @@ pub(crate) fn function(operation: &str) -> Function {
             path: path.to_owned(),
             base_url: None,
             accepts: vec!["application/json".to_owned()],
+            event_item: mce_catalog::function::EventItem::default(),
             security: Vec::new(),
         }),
     }

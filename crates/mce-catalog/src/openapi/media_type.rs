@@ -8,6 +8,9 @@ const MAX_LENGTH: usize = 200;
 /// Subtypes that are text whatever their type.
 const TEXTS: &str = "ecmascript graphql javascript json-seq jsonl jsonlines ndjson rtf sql toml x-jsonlines x-ndjson x-sh x-yaml xml yaml";
 
+/// Subtypes that are JSON values one after the other.
+const STREAMS: &str = "json-seq jsonl jsonlines ndjson stream+json x-jsonlines x-ndjson";
+
 /// Subtypes of `application` that are bytes.
 const BYTES: &str = "gzip java-archive msword octet-stream pdf wasm x-7z-compressed x-bzip2 x-gzip x-tar zip zstd";
 
@@ -38,6 +41,18 @@ pub(super) fn is_text(media_type: &str) -> bool {
     let essence = essence(media_type);
     let subtype = essence.split_once('/').map_or("", |(_, subtype)| subtype);
     essence.starts_with("text/") || subtype.ends_with("+xml") || subtype.ends_with("+yaml") || TEXTS.split(' ').any(|text| text == subtype)
+}
+
+/// Items one after the other, of which an answer becomes a list.
+pub(super) fn is_stream(media_type: &str) -> bool {
+    let essence = essence(media_type);
+    let subtype = essence.split_once('/').map_or("", |(_, subtype)| subtype);
+    is_events(media_type) || STREAMS.split(' ').any(|stream| stream == subtype)
+}
+
+/// Server-sent events.
+pub(super) fn is_events(media_type: &str) -> bool {
+    essence(media_type) == "text/event-stream"
 }
 
 /// Bytes, whatever schema the document writes beside it.

@@ -17,6 +17,7 @@ mod response;
 mod schema;
 mod security;
 mod server;
+mod stream;
 mod swagger;
 mod type_cycle;
 mod type_name;

@@ -2,6 +2,7 @@
 
 use super::document::{Reader, Version};
 use super::prose;
+use super::reference::Node;
 use super::response::Responses;
 use super::schema::weight;
 use super::walk::Found;
@@ -35,6 +36,7 @@ impl<'a> Reader<'a> {
             accepts,
             errors,
             has_links,
+            event_item,
         } = self.responses(found);
         Ok(Function {
             server: String::new(),
@@ -58,15 +60,18 @@ impl<'a> Reader<'a> {
             body,
             result,
             errors,
-            pagination: has_links.then_some(Pagination {
-                advance: Advance::Links,
-                items: None,
+            pagination: pageable(node).or_else(|| {
+                has_links.then_some(Pagination {
+                    advance: Advance::Links,
+                    items: None,
+                })
             }),
             target: Target::Http(HttpTarget {
                 method: found.method.clone(),
                 path: path_on_the_wire(found.path),
                 base_url: self.base_url(found),
                 accepts,
+                event_item,
                 security,
             }),
         })
@@ -108,6 +113,19 @@ fn summary(found: &Found<'_>) -> String {
     let others = [found.node.text("description"), found.item.text("summary")];
     let mut sentences = others.into_iter().flatten().map(|text| prose::first_sentence(text, 120));
     sentences.find(|text| !text.is_empty()).unwrap_or_default()
+}
+
+/// Where the answer has the address of the next page, and the items. (AutoRest's extension `x-ms-pageable`.)
+fn pageable(operation: &Node<'_>) -> Option<Pagination> {
+    let pageable = operation.get("x-ms-pageable")?;
+    let next = pageable.text("nextLinkName")?.to_owned();
+    Some(Pagination {
+        advance: Advance::Cursor {
+            parameter: None,
+            next: vec![next],
+        },
+        items: Some(vec![pageable.text("itemName").unwrap_or("value").to_owned()]),
+    })
 }
 
 /// The operation's description, else that of its path.

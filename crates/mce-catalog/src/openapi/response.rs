@@ -8,7 +8,9 @@ use super::document::{Reader, Version};
 use super::media_type;
 use super::prose;
 use super::reference::{Followed, Node};
+use super::stream::Stream;
 use super::walk::Found;
+use crate::function::EventItem;
 
 /// Media types that are asked for.
 const MAX_ACCEPTS: usize = 10;
@@ -40,6 +42,8 @@ pub(super) struct Responses {
     pub(super) errors: BTreeMap<String, String>,
     /// A successful one has a `Link` field.
     pub(super) has_links: bool,
+    /// What an item of events is.
+    pub(super) event_item: EventItem,
 }
 
 impl<'a> Reader<'a> {
@@ -50,10 +54,11 @@ impl<'a> Reader<'a> {
         let (good, bad): (Vec<_>, Vec<_>) = answers
             .into_iter()
             .partition(|answer| answer.is_success() || (!has_success && answer.status == "default"));
+        let mut event_item = EventItem::Untold;
         let result = if found.method == "HEAD" {
             Some(json!({"type": "null"}))
         } else {
-            self.result(&good, &found.node)
+            self.result(&good, &found.node, &mut event_item)
         };
         let accepts = self.accepts(&good, &bad, &found.node);
         let errors = bad.iter().take(MAX_ERRORS).map(|answer| {
@@ -69,6 +74,7 @@ impl<'a> Reader<'a> {
             accepts,
             errors: errors.collect(),
             has_links,
+            event_item,
         }
     }
 
@@ -102,13 +108,13 @@ impl<'a> Reader<'a> {
     }
 
     /// The types of all successful answers, each once.
-    fn result(&mut self, good: &[Answer<'a>], operation: &Node<'a>) -> Option<Value> {
+    fn result(&mut self, good: &[Answer<'a>], operation: &Node<'a>, event_item: &mut EventItem) -> Option<Value> {
         let mut types: Vec<Value> = Vec::new();
         for answer in good {
             let schema = match answer.status.as_str() {
                 // No content, whatever the document says. (RFC 9110, 15.3.5 and 15.3.6.)
                 "204" | "205" => Some(json!({"type": "null"})),
-                _ => self.answer_type(answer, operation),
+                _ => self.answer_type(answer, operation, event_item),
             };
             types.extend(schema.filter(|schema| !types.contains(schema)));
         }
@@ -119,8 +125,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The type of one answer: of its JSON, else of what it is as text or bytes.
-    fn answer_type(&mut self, answer: &Answer<'a>, operation: &Node<'a>) -> Option<Value> {
+    /// The type of one answer: of its JSON and of the items that it may be streamed in, else of what it is as text or bytes.
+    fn answer_type(&mut self, answer: &Answer<'a>, operation: &Node<'a>, event_item: &mut EventItem) -> Option<Value> {
         let node = &answer.followed.node;
         let is_shared = answer.followed.is_shared;
         if self.version == Version::Swagger2 {
@@ -142,10 +148,20 @@ impl<'a> Reader<'a> {
             .iter()
             .find(|(kind, _)| media_type::is_json(kind))
             .or_else(|| contents.iter().find(|(kind, _)| kind.contains('*')));
+        let stream = contents.iter().find(|(kind, _)| media_type::is_stream(kind));
+        let stream = stream.map(|(kind, content)| {
+            let Stream { list, item } = self.stream(kind, content, is_shared);
+            *event_item = item;
+            list
+        });
         let (kind, content) = json.or_else(|| contents.first())?;
         let schema = content.get("schema");
         if json.is_some() {
-            return schema.map(|schema| self.shared_schema(schema, is_shared));
+            let whole = schema.map(|schema| self.shared_schema(schema, is_shared))?;
+            return Some(stream.map_or(whole.clone(), |stream| json!({"anyOf": [whole, stream]})));
+        }
+        if let Some(stream) = stream.filter(|_| media_type::is_stream(kind)) {
+            return Some(stream);
         }
         Some(self.other_type(kind, schema, is_shared))
     }
@@ -153,6 +169,7 @@ impl<'a> Reader<'a> {
     /// What the broker makes of an answer that is not JSON: a text or bytes.
     fn other_type(&mut self, kind: &str, schema: Option<Node<'a>>, is_shared: bool) -> Value {
         match media_type::format(kind) {
+            _ if media_type::is_stream(kind) => json!({"type": "array", "items": true}),
             None if schema.as_ref().is_some_and(|schema| schema.text("format") != Some("binary")) => {
                 schema.map_or(Value::Bool(true), |schema| self.shared_schema(schema, is_shared))
             }

@@ -14,7 +14,7 @@ use super::{
     prose::{one_line, paragraph},
     python,
     shape::Shape,
-    shaper::{Parts, Shaper},
+    shaper::{MAX_LITERALS, Parts, Shaper},
     signature::{body_shape, write},
     typescript,
 };
@@ -55,7 +55,8 @@ pub struct Card {
     pub import_line: String,
     /// How it is called.
     pub signature: String,
-    /// Source text of the types in the signature, as far as the budget goes; what is cut is named at the end.
+    /// Source text of the types in the signature, as far as the budget goes; what is cut is named at the end, with
+    /// how to ask for it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub types: String,
     /// What the signature does not say about parameters.
@@ -130,15 +131,7 @@ pub struct BodyCard {
 pub fn card(function: &Function, types: &Types, language: Language, budget: usize) -> Card {
     let mut shaper = Shaper::new(function, types);
     let parts = shaper.parts(function);
-    let source = {
-        let bodies = function.body.iter().map(|_| body_shape(&parts));
-        // What is sent comes first: without it there is no call.
-        let roots = bodies
-            .chain(&parts.parameters)
-            .chain([&parts.result])
-            .chain(parts.bodies.iter().skip(1));
-        definitions(&mut shaper, roots, language, budget)
-    };
+    let source = definitions(&mut shaper, roots(function, &parts), language, budget);
     let name = |number: usize| shaper.name(number);
     let annotation = |shape: &Shape| match language {
         Language::Python => python::annotation(shape, &name),
@@ -155,7 +148,7 @@ pub fn card(function: &Function, types: &Types, language: Language, budget: usiz
         description: description(function),
         import_line: language.import_line(function),
         signature: write(function, &parts, types, language, &name),
-        types: source,
+        types: source.with_advice(language),
         parameters: parameters
             .map(|(parameter, shape)| parameter_card(parameter, annotation(shape), types, language))
             .collect(),
@@ -170,6 +163,15 @@ pub fn card(function: &Function, types: &Types, language: Language, budget: usiz
             .collect(),
         example: example(function, types, language),
     }
+}
+
+/// What the text of a function's types begins from. What is sent comes first: without it there is no call.
+pub(super) fn roots<'p>(function: &Function, parts: &'p Parts) -> impl Iterator<Item = &'p Shape> {
+    let body = function.body.as_ref().map(|_| body_shape(parts));
+    body.into_iter()
+        .chain(&parts.parameters)
+        .chain([&parts.result])
+        .chain(parts.bodies.iter().skip(1))
 }
 
 /// The summary, and what the description adds to it.
@@ -213,9 +215,9 @@ fn parameter_card(parameter: &Parameter, type_text: String, types: &Types, langu
     let is_short = |value: &&Value| value.to_string().chars().count() <= MAX_VALUE_CHARS;
     let values = find("enum").and_then(Value::as_array).into_iter().flatten();
     // The type lists short enumerations already.
-    let is_listed = values.clone().count() <= super::shaper::MAX_LITERALS;
+    let is_listed = values.clone().count() <= MAX_LITERALS;
     let description = one_line(&parameter.description, MAX_DESCRIPTION_CHARS);
-    let constraints = constraints(&parameter.schema, types);
+    let constraints = constraints(&parameter.schema, types, MAX_LITERALS);
     ParameterCard {
         name: name.clone(),
         original: (parameter.original != *name).then(|| one_line(&parameter.original, MAX_VALUE_CHARS)),

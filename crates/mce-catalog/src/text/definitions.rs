@@ -15,8 +15,10 @@ use super::{
 const MIN_FIELDS: usize = 4;
 /// How many names a comment lists of what was cut.
 const MAX_CUT_NAMES: usize = 30;
-/// Longest name in such a comment, in characters.
+/// Longest name of a property in such a comment, in characters.
 const MAX_CUT_NAME_CHARS: usize = 40;
+/// Longest name of a type in such a comment. It is what the type is asked for by, so all but absurd ones are whole.
+const MAX_CUT_TYPE_CHARS: usize = 200;
 
 /// How much of a definition is written.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +28,62 @@ pub(super) struct Detail {
     pub(super) max_fields: usize,
 }
 
+/// Definitions, and what is missing of them.
+#[derive(Debug)]
+pub(super) struct Source {
+    text: String,
+    /// Names of types that are not there.
+    cut: Vec<String>,
+    /// Names of types without some of their fields, values or notes.
+    in_part: Vec<String>,
+}
+
+impl Source {
+    /// The text, and a comment that names the types that are not there.
+    pub(super) fn with_names(mut self, language: Language) -> String {
+        if !self.cut.is_empty() {
+            let listed = type_names(&self.cut);
+            self.comment(language, &format!("not shown: {listed}"));
+        }
+        self.text
+    }
+
+    /// Likewise, with all that is cut and with the way to get it.
+    pub(super) fn with_advice(mut self, language: Language) -> String {
+        let parts = [("not shown", &self.cut), ("shown in part", &self.in_part)];
+        let named: Vec<String> = parts
+            .into_iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(how, names)| format!("{how}: {}", type_names(names)))
+            .collect();
+        if let Some(first) = self.cut.first().or_else(|| self.in_part.first()) {
+            let advice = format!(
+                "get_functions shows them for this function with \"types\": [\"{}\"]",
+                type_name(first)
+            );
+            self.comment(language, &named.join("; "));
+            self.comment(language, &advice);
+        }
+        self.text
+    }
+
+    fn comment(&mut self, language: Language, comment: &str) {
+        let mark = match language {
+            Language::Python => "#",
+            Language::TypeScript => "//",
+        };
+        self.text.push_str(&format!("{mark} {comment}\n"));
+    }
+}
+
+fn type_name(name: &str) -> String {
+    one_line(name, MAX_CUT_TYPE_CHARS)
+}
+
+fn type_names(all: &[String]) -> String {
+    names(all.iter().map(|name| type_name(name)), all.len())
+}
+
 /// Defines all types that `roots` need, nearest first, in at most `budget` characters. A type that does not fit loses its
 /// notes, then optional fields; what is cut is named in a comment, which comes on top of the budget.
 pub(super) fn definitions<'s>(
@@ -33,7 +91,7 @@ pub(super) fn definitions<'s>(
     roots: impl Iterator<Item = &'s Shape>,
     language: Language,
     budget: usize,
-) -> String {
+) -> Source {
     let mut waiting = VecDeque::new();
     let mut seen = BTreeSet::new();
     let mut add = |waiting: &mut VecDeque<usize>, number: usize| {
@@ -42,33 +100,33 @@ pub(super) fn definitions<'s>(
         }
     };
     roots.for_each(|root| root.each_name(&mut |number| add(&mut waiting, number)));
-    let mut out = String::new();
+    let mut source = Source {
+        text: String::new(),
+        cut: Vec::new(),
+        in_part: Vec::new(),
+    };
     let mut left = budget;
-    let mut cut = Vec::new();
     while let Some(number) = waiting.pop_front() {
         // The rest need not be made to be named: the names are known.
         let Some(definition) = (left > 0).then(|| shaper.definition(number)).flatten() else {
-            cut.push(shaper.name(number));
+            source.cut.push(shaper.name(number));
             continue;
         };
         match fitting(&definition, language, left, &|number| shaper.name(number)) {
-            Some(text) => {
+            Some((text, is_whole)) => {
                 left = left.saturating_sub(text.chars().count());
-                out.push_str(&text);
+                source.text.push_str(&text);
                 definition.content.each_name(&mut |number| add(&mut waiting, number));
+                source.in_part.extend((!is_whole).then_some(definition.name));
             }
-            None => cut.push(definition.name),
+            None => source.cut.push(definition.name),
         }
     }
-    if !cut.is_empty() {
-        let mark = if language == Language::Python { "#" } else { "//" };
-        return format!("{out}{mark} not shown: {}\n", names(cut.iter().map(String::as_str), cut.len()));
-    }
-    out
+    source
 }
 
-/// The longest text of a definition that has at most `budget` characters.
-fn fitting(definition: &Definition, language: Language, budget: usize, name: &dyn Fn(usize) -> String) -> Option<String> {
+/// The longest text of a definition that has at most `budget` characters, and whether it says everything.
+fn fitting(definition: &Definition, language: Language, budget: usize, name: &dyn Fn(usize) -> String) -> Option<(String, bool)> {
     let fields = match &definition.content {
         Content::Missing => return None,
         Content::Record { fields, .. } => fields.len(),
@@ -85,7 +143,8 @@ fn fitting(definition: &Definition, language: Language, budget: usize, name: &dy
     loop {
         let text = write(detail);
         if text.chars().count() <= budget {
-            return Some(text);
+            let is_whole = detail.has_notes && detail.max_fields >= fields && definition.is_whole();
+            return Some((text, is_whole));
         }
         if detail.has_notes {
             detail.has_notes = false;
@@ -112,15 +171,15 @@ pub(super) fn cut_fields(fields: &[Field], detail: Detail) -> (Vec<&Field>, Opti
     let text = format!(
         "{} more: {}",
         cut.len(),
-        names(cut.iter().map(|(_, field)| field.key.as_str()), cut.len())
+        names(cut.iter().map(|(_, field)| one_line(&field.key, MAX_CUT_NAME_CHARS)), cut.len())
     );
     (shown.into_iter().map(|(_, field)| field).collect(), Some(text))
 }
 
-fn names<'n>(all: impl Iterator<Item = &'n str>, count: usize) -> String {
-    let mut listed: Vec<String> = all.take(MAX_CUT_NAMES).map(|name| one_line(name, MAX_CUT_NAME_CHARS)).collect();
+fn names(all: impl Iterator<Item = String>, count: usize) -> String {
+    let mut listed: Vec<String> = all.take(MAX_CUT_NAMES).collect();
     if count > MAX_CUT_NAMES {
-        listed.push("…".to_owned());
+        listed.push(format!("… {} more", count - MAX_CUT_NAMES));
     }
     listed.join(", ")
 }

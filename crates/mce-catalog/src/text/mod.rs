@@ -15,6 +15,7 @@ mod python;
 mod shape;
 mod shaper;
 mod signature;
+mod type_card;
 mod typescript;
 mod values;
 
@@ -26,6 +27,7 @@ pub use self::{
     outline::{Outline, outline},
     prose::one_line,
     signature::signature,
+    type_card::{TypeBudgets, TypeCard, type_card},
 };
 use crate::function::Function;
 

@@ -16,7 +16,7 @@ pub fn module(functions: &[Function], types: &Types, language: Language) -> Stri
     let roots = parts
         .iter()
         .flat_map(|parts| parts.bodies.iter().chain(&parts.parameters).chain([&parts.result]));
-    let definitions = definitions(&mut shaper, roots, language, usize::MAX);
+    let definitions = definitions(&mut shaper, roots, language, usize::MAX).with_names(language);
     let signatures = functions
         .iter()
         .zip(&parts)

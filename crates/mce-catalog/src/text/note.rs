@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{literal::text_literal, prose::one_line, shaper::MAX_LITERALS};
+use super::{literal::text_literal, prose::one_line};
 use crate::{function::Types, schema};
 
 /// Longest description in a note, in characters.
@@ -15,8 +15,9 @@ const SILENT_FORMATS: [&str; 6] = ["int32", "int64", "float", "double", "string"
 /// More values of a discriminator are not listed.
 const MAX_TAGS: usize = 20;
 
-/// Format, bounds, default, discriminator and description; empty if there is nothing to say.
-pub(super) fn note(schema: &Value, types: &Types) -> String {
+/// Format, bounds, default, discriminator and description; empty if there is nothing to say. More than `max_literals` values
+/// of an enumeration are not listed.
+pub(super) fn note(schema: &Value, types: &Types, max_literals: usize) -> String {
     let get = |key: &str| {
         schema
             .get(key)
@@ -26,7 +27,7 @@ pub(super) fn note(schema: &Value, types: &Types) -> String {
     if get("deprecated") == Some(&Value::Bool(true)) {
         parts.push("deprecated".to_owned());
     }
-    parts.push(constraints(schema, types));
+    parts.push(constraints(schema, types, max_literals));
     if let Some(default) = get("default").filter(|default| !default.is_null()) {
         parts.push(format!("default {}", one_line(&short_json(default), MAX_VALUE_CHARS)));
     }
@@ -68,7 +69,7 @@ fn tags(discriminator: &Value) -> Option<String> {
 }
 
 /// Format and bounds of a value, and how many values of its enumeration are not listed.
-pub(super) fn constraints(schema: &Value, types: &Types) -> String {
+pub(super) fn constraints(schema: &Value, types: &Types, max_literals: usize) -> String {
     let mut parts: Vec<String> = Vec::new();
     let Some(members) = schema::resolve(schema, types).and_then(Value::as_object) else {
         return String::new();
@@ -83,7 +84,7 @@ pub(super) fn constraints(schema: &Value, types: &Types) -> String {
         .get("enum")
         .and_then(Value::as_array)
         .map_or(0, Vec::len)
-        .saturating_sub(MAX_LITERALS);
+        .saturating_sub(max_literals);
     if unlisted > 0 {
         parts.push(format!("… {unlisted} more values"));
     }

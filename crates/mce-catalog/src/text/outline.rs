@@ -35,6 +35,6 @@ pub fn outline(function: &Function, types: &Types, language: Language, budget: u
     let roots = function.body.iter().map(|_| body_shape(&parts)).chain(&parts.parameters);
     Outline {
         signature,
-        types: definitions(&mut shaper, roots, language, budget),
+        types: definitions(&mut shaper, roots, language, budget).with_names(language),
     }
 }

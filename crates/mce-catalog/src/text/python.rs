@@ -49,7 +49,11 @@ pub(super) fn definition(definition: &Definition, detail: Detail, name: &dyn Fn(
             let kind = if refers_to_itself { ": TypeAlias" } else { "" };
             format!("{}{kind} = {}{note}\n", definition.name, annotation(shape, name))
         }
-        Content::Record { fields, others } => {
+        Content::Record {
+            fields,
+            others,
+            unnamed_fields,
+        } => {
             let others = others.as_ref().map(|shape| annotation(shape, name));
             let is_class = fields.iter().all(|field| is_python_field(&field.key)) && !hides_a_type(&definition.content, fields, name);
             let (shown, cut) = cut_fields(fields, detail);
@@ -70,6 +74,7 @@ pub(super) fn definition(definition: &Definition, detail: Detail, name: &dyn Fn(
             lines.extend((shown.is_empty() && is_class).then(|| "    pass".to_owned()));
             lines.extend(others.map(|others| format!("    # any other key: {others}")));
             lines.extend(cut.map(|cut| format!("    # {cut}")));
+            lines.extend((*unnamed_fields > 0).then(|| format!("    # {unnamed_fields} further properties")));
             lines.extend((!is_class).then(|| "})".to_owned()));
             lines.join("\n") + "\n"
         }

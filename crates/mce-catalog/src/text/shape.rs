@@ -90,6 +90,25 @@ impl Shape {
         }
     }
 
+    /// Whether all values of its enumerations are listed.
+    fn is_whole(&self) -> bool {
+        match self {
+            Self::Literals { is_open, .. } => !is_open,
+            Self::Union(parts) => parts.iter().all(Self::is_whole),
+            Self::List(inner) | Self::Map(inner) => inner.is_whole(),
+            Self::Tuple { items, rest } => items.iter().chain(rest.as_deref()).all(Self::is_whole),
+            Self::Any
+            | Self::Never
+            | Self::Null
+            | Self::Boolean
+            | Self::Integer
+            | Self::Number
+            | Self::Text
+            | Self::Bytes
+            | Self::Named(_) => true,
+        }
+    }
+
     /// Whether a text, number or boolean is one of its values, so far as that is known without its definitions.
     pub(super) fn takes(&self, value: &Value) -> bool {
         match self {
@@ -167,6 +186,17 @@ pub(super) struct Definition {
     pub(super) note: String,
 }
 
+impl Definition {
+    /// Whether it has all that the schema says: long enumerations and records with very many properties have not.
+    pub(super) fn is_whole(&self) -> bool {
+        match &self.content {
+            Content::Record { unnamed_fields, .. } => *unnamed_fields == 0,
+            Content::Alias(shape) => shape.is_whole(),
+            Content::Missing => false,
+        }
+    }
+}
+
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Content {
@@ -174,6 +204,8 @@ pub(super) enum Content {
         fields: Vec<Field>,
         /// The type of properties beside the fields, where the schema gives one.
         others: Option<Shape>,
+        /// How many fields there are beyond those, which are too many.
+        unnamed_fields: usize,
     },
     Alias(Shape),
     /// Not among the types at hand.
@@ -184,7 +216,7 @@ impl Content {
     /// Calls `visit` with the number of each definition that it names.
     pub(super) fn each_name(&self, visit: &mut impl FnMut(usize)) {
         match self {
-            Self::Record { fields, others } => fields
+            Self::Record { fields, others, .. } => fields
                 .iter()
                 .map(|field| &field.shape)
                 .chain(others)

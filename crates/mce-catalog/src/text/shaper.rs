@@ -22,6 +22,8 @@ const MAX_DEPTH: usize = 24;
 const MAX_UNION_PARTS: usize = 40;
 /// More values of an enumeration are not listed.
 pub(super) const MAX_LITERALS: usize = 30;
+/// The same where the enumeration is what is asked for.
+const MAX_ALL_LITERALS: usize = 1_000;
 /// An enumeration with more values gets a name.
 const MAX_INLINE_LITERALS: usize = 8;
 /// More properties of one object are left out.
@@ -65,6 +67,8 @@ pub(super) struct Shaper<'a> {
     open: Vec<&'a str>,
     /// Schemas looked at so far; of a whole server, since the last function or definition began.
     steps: usize,
+    /// More values of an enumeration are not listed.
+    max_literals: usize,
     is_of_all: bool,
 }
 
@@ -75,6 +79,8 @@ struct Pending {
     view: View,
     /// `None` for a type that is not at hand.
     schema: Option<Value>,
+    /// What was made of it already. To make it again would give other names to the types inside.
+    made: Option<Definition>,
 }
 
 /// Where a walk over schemas is.
@@ -133,6 +139,7 @@ impl<'a> Shaper<'a> {
             in_result: schema::closure(functions.iter().filter_map(|function| function.result.as_ref()), types),
             open: Vec::new(),
             steps: 0,
+            max_literals: MAX_LITERALS,
             is_of_all,
         }
     }
@@ -177,8 +184,52 @@ impl<'a> Shaper<'a> {
             .map_or_else(|| "Any".to_owned(), |pending| pending.name.clone())
     }
 
+    /// The type that texts call by this name; `None` if there is none at hand.
+    pub(super) fn find(&mut self, name: &str) -> Option<Shape> {
+        let mut number = 0;
+        while let Some(pending) = self.definitions.get(number) {
+            if pending.name == name {
+                return pending.schema.is_some().then_some(Shape::Named(number));
+            }
+            // Types inside of it may be meant.
+            self.definition(number)?;
+            number += 1;
+        }
+        // One that is farther away than what is at hand of the function's types.
+        let (name, _) = self.types.get_key_value(name)?;
+        let view = if self.in_result.contains(name) {
+            View::Response
+        } else {
+            View::Request
+        };
+        Some(self.shape_of_reference(name, At::start(view, name)))
+    }
+
+    /// From now on enumerations are listed as far as a model may want to read them.
+    pub(super) fn list_all_values(&mut self) {
+        self.max_literals = MAX_ALL_LITERALS;
+        self.steps = 0;
+        for pending in &mut self.definitions {
+            pending
+                .made
+                .take_if(|made| matches!(made.content, Content::Alias(_)) && !made.is_whole());
+        }
+    }
+
     /// Writes out what a name stands for; that may add further definitions.
     pub(super) fn definition(&mut self, number: usize) -> Option<Definition> {
+        if let Some(made) = self.definitions.get(number)?.made.clone() {
+            return Some(made);
+        }
+        let definition = self.make(number)?;
+        // A module needs each once.
+        if let Some(pending) = self.definitions.get_mut(number).filter(|_| !self.is_of_all) {
+            pending.made = Some(definition.clone());
+        }
+        Some(definition)
+    }
+
+    fn make(&mut self, number: usize) -> Option<Definition> {
         self.begin();
         let pending = self.definitions.get(number)?;
         let (name, view) = (pending.name.clone(), pending.view);
@@ -189,7 +240,7 @@ impl<'a> Shaper<'a> {
                 note: String::new(),
             });
         };
-        let note = note(&schema, self.types);
+        let note = note(&schema, self.types, self.max_literals);
         let content = match record(&schema) {
             Some(properties) => self.record(&schema, properties, view, &name),
             None => Content::Alias(self.shape_of_object(&schema, At::start(view, &name))),
@@ -213,7 +264,7 @@ impl<'a> Shaper<'a> {
                     key: key.clone(),
                     shape,
                     is_required: required.contains(key.as_str()),
-                    note: note(property, self.types),
+                    note: note(property, self.types, MAX_LITERALS),
                 });
             }
         }
@@ -228,7 +279,11 @@ impl<'a> Shaper<'a> {
             .get("additionalProperties")
             .filter(|others| others.as_object().is_some_and(|members| !members.is_empty()));
         let others = others.map(|others| self.shape(others, At::start(view, &format!("{name}Value"))));
-        Content::Record { fields, others }
+        Content::Record {
+            fields,
+            others,
+            unnamed_fields: properties.len().saturating_sub(MAX_FIELDS),
+        }
     }
 
     fn shape(&mut self, schema: &Value, at: At<'_>) -> Shape {
@@ -249,10 +304,17 @@ impl<'a> Shaper<'a> {
         self.shape_of_whole(schema, at)
     }
 
-    /// Of a schema without `allOf` and `$ref`: an object with properties gets a definition, all else is written in place.
+    /// Of a schema without `allOf` and `$ref`: an object with properties gets a definition, and so does an enumeration that
+    /// is too long to list, so that it can be asked for; all else is written in place.
     fn shape_of_whole(&mut self, schema: &Value, at: At<'_>) -> Shape {
         if record(schema).is_none() {
-            return self.shape_of_object(schema, at);
+            let values = schema.get("enum").and_then(Value::as_array);
+            let is_cut = values.is_some_and(|values| values.len() > MAX_LITERALS && values.iter().all(Value::is_string));
+            return if is_cut {
+                self.define(at.hint, at.view, Some(schema.clone()))
+            } else {
+                self.shape_of_object(schema, at)
+            };
         }
         let named = self.define(at.hint, at.view, Some(schema.clone()));
         if is_nullable(schema) {
@@ -334,7 +396,12 @@ impl<'a> Shaper<'a> {
             return Shape::Any;
         }
         let name = self.unused_name(hint);
-        self.definitions.push(Pending { name, view, schema });
+        self.definitions.push(Pending {
+            name,
+            view,
+            schema,
+            made: None,
+        });
         Shape::Named(self.definitions.len() - 1)
     }
 
@@ -357,10 +424,10 @@ impl<'a> Shaper<'a> {
     fn shape_of_object(&mut self, schema: &Value, at: At<'_>) -> Shape {
         let Some(members) = schema.as_object() else { return Shape::Any };
         if let Some(value) = members.get("const") {
-            return literals(std::slice::from_ref(value));
+            return literals(std::slice::from_ref(value), self.max_literals);
         }
         if let Some(values) = members.get("enum").and_then(Value::as_array) {
-            return literals(values);
+            return literals(values, self.max_literals);
         }
         for keyword in ["oneOf", "anyOf"] {
             if let Some(parts) = members.get(keyword).and_then(Value::as_array)

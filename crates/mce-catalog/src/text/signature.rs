@@ -79,14 +79,17 @@ fn python_line(function: &Function, parts: &Parts, types: &Types, name: &dyn Fn(
 fn with_default(text: &str, shape: &Shape, default: Option<&str>) -> String {
     match default {
         Some(default) => format!("{text} = {default}"),
+        // A call may give `None` for what is left out only where the document says so.
         None if shape.is_nullable() => format!("{text} = None"),
-        None => format!("{text} | None = None"),
+        None => format!("{text} = ..."),
     }
 }
 
 /// A default of another type than its parameter is a fault of the document; the type is the better guess.
 fn default(parameter: &Parameter, shape: &Shape, types: &Types) -> Option<String> {
-    let find = |schema: &Value| schema.get("default").filter(|value| shape.takes(value)).cloned();
+    let is_listed = |schema: &Value, value: &Value| schema.get("enum").and_then(Value::as_array).is_some_and(|all| all.contains(value));
+    let is_fit = |schema: &Value, value: &Value| shape.takes(value) || (value.is_string() && is_listed(schema, value));
+    let find = |schema: &Value| schema.get("default").filter(|value| is_fit(schema, value)).cloned();
     let value = find(&parameter.schema).or_else(|| schema::resolve(&parameter.schema, types).and_then(find))?;
     Some(literal(&value, Language::Python)).filter(|text| text.chars().count() <= MAX_DEFAULT_CHARS)
 }

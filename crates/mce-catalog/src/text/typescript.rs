@@ -61,7 +61,11 @@ pub(super) fn definition(definition: &Definition, detail: Detail, name: &dyn Fn(
             annotation(shape, name),
             comment(&definition.note)
         ),
-        Content::Record { fields, others } => {
+        Content::Record {
+            fields,
+            others,
+            unnamed_fields,
+        } => {
             let (shown, cut) = cut_fields(fields, detail);
             let mut lines = vec![format!("interface {} {{{}", definition.name, comment(&definition.note))];
             lines.extend(shown.into_iter().map(|field| {
@@ -79,6 +83,7 @@ pub(super) fn definition(definition: &Definition, detail: Detail, name: &dyn Fn(
                     .map(|others| format!("  // any other key: {}", annotation(others, name))),
             );
             lines.extend(cut.map(|cut| format!("  // {cut}")));
+            lines.extend((*unnamed_fields > 0).then(|| format!("  // {unnamed_fields} further properties")));
             lines.push("}\n".to_owned());
             lines.join("\n")
         }

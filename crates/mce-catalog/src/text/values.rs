@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::{shape::Shape, shaper::MAX_LITERALS};
+use super::shape::Shape;
 
 /// A text that is longer is not listed as a value.
 const MAX_LITERAL_CHARS: usize = 200;
 
-/// Values as a shape; other values than texts, integers and booleans as their type.
-pub(super) fn literals(values: &[Value]) -> Shape {
+/// Values as a shape, at most `limit` of them; other values than texts, integers and booleans as their type.
+pub(super) fn literals(values: &[Value], limit: usize) -> Shape {
     let mut listed = Vec::new();
     let mut others = Vec::new();
     for value in values {
@@ -24,11 +24,11 @@ pub(super) fn literals(values: &[Value]) -> Shape {
             others.push(type_of(value));
         }
     }
-    let is_open = listed.len() > MAX_LITERALS;
+    let is_open = listed.len() > limit;
     if is_open && !listed.iter().all(Value::is_string) {
         return Shape::union(values.iter().map(type_of).collect());
     }
-    listed.truncate(MAX_LITERALS);
+    listed.truncate(limit);
     if !listed.is_empty() {
         others.insert(0, Shape::Literals { values: listed, is_open });
     }

@@ -10,8 +10,9 @@ use unicode_normalization::UnicodeNormalization as _;
 
 pub(crate) use self::kept::Visibilities;
 use crate::{
-    function::{Effect, Function, Parameter},
+    function::{Effect, Function, Pagination, Parameter},
     names,
+    pagination::{fits, settled},
     search::words::{indexed_words, name_words},
     store::{Column, FunctionKey, FunctionRow, Posting, RuledRow},
     text::one_line,
@@ -26,8 +27,10 @@ const MAX_SUMMARY_CHARS: usize = 300;
 pub enum Hiding {
     /// Its server is read-only, and it does more.
     ReadOnly,
-    /// Its server's settings leave it out.
-    Excluded,
+    /// Nothing in `include` of its server's settings selects it.
+    NotIncluded,
+    /// The entry of this number, from 0, in `exclude` of its server's settings selects it.
+    Excluded(usize),
 }
 
 /// Something in a server's settings that does not fit its document.
@@ -111,7 +114,7 @@ impl Visibility {
         this.set_rules(view);
         this.hide(view, &tags);
         this.refuse_collisions();
-        this.check_defaults(read)?;
+        this.check_arguments(read)?;
         this.index();
         Ok(this)
     }
@@ -199,26 +202,29 @@ impl Visibility {
 
     fn hide(&mut self, view: &ServerView, tags: &[Vec<String>]) {
         let lists = [("include", &view.rules.include), ("exclude", &view.rules.exclude)];
-        let mut is_selected = [vec![view.rules.include.is_empty(); tags.len()], vec![false; tags.len()]];
-        for ((list, selectors), is_selected) in lists.into_iter().zip(&mut is_selected) {
+        // Which entry of each list selects a function first.
+        let mut selected: [Vec<Option<usize>>; 2] = [vec![None; tags.len()], vec![None; tags.len()]];
+        for ((list, selectors), selected) in lists.into_iter().zip(&mut selected) {
             for (index, selector) in selectors.iter().enumerate() {
                 let mut has_effect = false;
-                for ((ruled, tags), is_selected) in self.functions.iter().zip(tags).zip(is_selected.iter_mut()) {
-                    let selects = selector.selects(&ruled.row.operation, tags, &ruled.names());
-                    *is_selected |= selects;
-                    has_effect |= selects;
+                for ((ruled, tags), selected) in self.functions.iter().zip(tags).zip(selected.iter_mut()) {
+                    if selector.selects(&ruled.row.operation, tags, &ruled.names()) {
+                        selected.get_or_insert(index);
+                        has_effect = true;
+                    }
                 }
                 if !has_effect {
                     self.note(format!("{list}.{index}"), "it selects no function");
                 }
             }
         }
-        let [included, excluded] = is_selected;
-        for ((ruled, is_included), is_excluded) in self.functions.iter_mut().zip(included).zip(excluded) {
-            ruled.hiding = if is_included && !is_excluded {
-                hiding(view, ruled.row.effect)
-            } else {
-                Some(Hiding::Excluded)
+        let includes_all = view.rules.include.is_empty();
+        let [included, excluded] = selected;
+        for ((ruled, included), excluded) in self.functions.iter_mut().zip(included).zip(excluded) {
+            ruled.hiding = match (included, excluded) {
+                (_, Some(entry)) => Some(Hiding::Excluded(entry)),
+                (None, None) if !includes_all => Some(Hiding::NotIncluded),
+                (_, None) => hiding(view, ruled.row.effect),
             };
         }
     }
@@ -256,9 +262,22 @@ impl Visibility {
     }
 
     /// A default for an argument that is not there may be there to keep a call from doing harm: without it, no call.
-    fn check_defaults<E>(&mut self, read: impl Fn(FunctionKey) -> Result<Option<Function>, E>) -> Result<(), E> {
-        for ruled in self.functions.iter_mut().filter(|ruled| !ruled.rule.defaults.is_empty()) {
+    fn check_arguments<E>(&mut self, read: impl Fn(FunctionKey) -> Result<Option<Function>, E>) -> Result<(), E> {
+        let has_arguments = |ruled: &&mut Ruled| !ruled.rule.defaults.is_empty() || ruled.rule.pagination.is_some();
+        for ruled in self.functions.iter_mut().filter(has_arguments) {
             let Some(function) = read(ruled.key)? else { continue };
+            if ruled
+                .rule
+                .pagination
+                .as_ref()
+                .is_some_and(|pagination| !fits(pagination, &function))
+            {
+                self.misfits.push(Misfit {
+                    setting: format!("functions.{}.pagination", ruled.row.operation),
+                    message: format!("`{}` has no such argument", ruled.row.operation),
+                    is_error: false,
+                });
+            }
             for argument in ruled.rule.defaults.keys() {
                 if place_of(&function, argument).is_none() {
                     let message = format!("`{}` has no argument `{argument}`", ruled.row.operation);
@@ -308,9 +327,11 @@ impl Ruled {
         function
     }
 
-    /// The function as it is shown: without hidden arguments; those that are filled in may be left out.
-    pub(crate) fn shown(&self, function: Function) -> Function {
+    /// The function as it is shown: without hidden arguments; those that are filled in may be left out. `pagination` is what
+    /// the settings say of all functions.
+    pub(crate) fn shown(&self, function: Function, pagination: Option<&Pagination>) -> Function {
         let mut function = self.named(function);
+        function.pagination = settled(&function, self.rule.pagination.as_ref(), pagination);
         let mut hidden = BTreeSet::new();
         for filled in self.filled(&function) {
             let is_shown = !filled.is_hidden;

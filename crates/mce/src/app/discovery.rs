@@ -30,6 +30,20 @@ const SIGNATURE_CHARS: usize = 400;
 /// Characters of the types in the answer of `get_functions`, for each function.
 const TYPE_CHARS: usize = 6_000;
 
+/// Characters of types that are asked for by name.
+const NAMED_TYPE_CHARS: usize = 24_000;
+/// Types that one item of `get_functions` asks for.
+const MAX_NAMED_TYPES: usize = 20;
+
+/// One item of `get_functions`.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub(crate) server: String,
+    pub(crate) function: String,
+    /// Types that its card names without showing them. None: the card is wanted.
+    pub(crate) types: Vec<String>,
+}
+
 /// Questions about functions.
 #[derive(Debug)]
 pub(crate) struct Discovery {
@@ -176,28 +190,68 @@ impl Discovery {
     }
 
     /// The answer of `get_functions`: one card for each, or why there is none.
-    pub(crate) fn get_functions(&self, names: &[(String, String)], language: Language) -> Result<Value, Failure> {
-        if names.is_empty() || names.len() > 5 {
-            return Err(Failure::argument(format!("`functions` has {} items", names.len())).with_hint("ask for 1 to 5 functions at once"));
+    pub(crate) fn get_functions(&self, wanted: &[Wanted], language: Language) -> Result<Value, Failure> {
+        if wanted.is_empty() || wanted.len() > 5 {
+            return Err(Failure::argument(format!("`functions` has {} items", wanted.len())).with_hint("ask for 1 to 5 functions at once"));
         }
-        let cards: Vec<Value> = names.iter().map(|(server, name)| self.card(server, name, language)).collect();
+        if let Some(item) = wanted.iter().find(|item| item.types.len() > MAX_NAMED_TYPES) {
+            let message = format!("`types` of `{}` has {} items", item.function, item.types.len());
+            return Err(Failure::argument(message).with_hint(format!("ask for at most {MAX_NAMED_TYPES} types of a function at once")));
+        }
+        let cards: Vec<Value> = wanted.iter().map(|item| self.card(item, text_language(language))).collect();
         Ok(json!({"functions": cards}))
     }
 
-    fn card(&self, server: &str, name: &str, language: Language) -> Value {
-        match self.catalog.function(server, name) {
-            Ok(function) => {
-                let card = text::card(&function, &self.types_for(&function), text_language(language), TYPE_CHARS);
+    fn card(&self, wanted: &Wanted, language: text::Language) -> Value {
+        match self.catalog.function(&wanted.server, &wanted.function) {
+            Ok(function) if wanted.types.is_empty() => {
+                let card = text::card(&function, &self.types_for(&function), language, TYPE_CHARS);
                 serde_json::to_value(card).unwrap_or_default()
             }
+            Ok(function) => self.type_card(&function, &wanted.types, language),
             Err(error) => {
-                let mut entry = json!({"server": server, "function": name, "error": error.to_string(), "error_type": error_type(&error)});
-                if let Some(hint) = error.hint() {
+                let Wanted { server, function, .. } = wanted;
+                let mut entry =
+                    json!({"server": server, "function": function, "error": error.to_string(), "error_type": error_type(&error)});
+                if let Some(hint) = self.type_hint(wanted, &error).or_else(|| error.hint()) {
                     entry["hint"] = json!(hint);
                 }
                 entry
             }
         }
+    }
+
+    /// Types that the card of a function names, first as the card has them, then as the document has them.
+    fn type_card(&self, function: &Function, names: &[String], language: text::Language) -> Value {
+        let budgets = text::TypeBudgets {
+            card: TYPE_CHARS,
+            types: NAMED_TYPE_CHARS,
+        };
+        let near = text::type_card(function, &self.types_for(function), language, names, budgets);
+        let mut entry = json!({"server": function.server, "function": language.function_name(function), "types": near.types});
+        let far = self.catalog.types_named(&function.server, &near.unknown).unwrap_or_default();
+        let (names, unknown): (Vec<String>, Vec<String>) = near.unknown.into_iter().partition(|name| far.contains_key(name));
+        if !names.is_empty() {
+            let far = text::type_card(function, &far, language, &names, budgets);
+            entry["types"] = json!(format!("{}{}", near.types, far.types));
+        }
+        if !unknown.is_empty() {
+            entry["error"] = json!(format!("there are no types {}", listed(&unknown)));
+            entry["error_type"] = json!("type_not_found");
+            entry["hint"] = json!("names of types are those of the function's signature and types");
+        }
+        entry
+    }
+
+    /// A type that was asked for as if it were a function.
+    fn type_hint(&self, wanted: &Wanted, error: &LookupError) -> Option<String> {
+        let name = &wanted.function;
+        let is_type = matches!(error, LookupError::UnknownFunction { .. })
+            && self
+                .catalog
+                .types_named(&wanted.server, std::slice::from_ref(name))
+                .is_ok_and(|types| types.contains_key(name));
+        is_type.then(|| format!("`{name}` is a type: name a function that uses it, with `\"types\": [\"{name}\"]`"))
     }
 
     /// Stubs of the functions that a program imports.
@@ -295,6 +349,11 @@ impl Discovery {
             Ok(_) | Err(_) => to_raw_value(text).map_err(Failure::internal),
         }
     }
+}
+
+fn listed(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{}`", text::one_line(name, 80))).collect();
+    quoted.join(", ")
 }
 
 /// A function in a few lines. One with a long signature is shown without its optional arguments; gives their number.

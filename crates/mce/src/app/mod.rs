@@ -33,7 +33,7 @@ use tokio::sync::{OnceCell, watch};
 
 pub(crate) use self::answer::RunAnswer;
 pub(crate) use self::compile::{CompileOptions, Compiler};
-pub(crate) use self::discovery::Discovery;
+pub(crate) use self::discovery::{Discovery, Wanted};
 pub(crate) use self::lock::LockUse;
 pub(crate) use self::report::{Counts, Outcome, ServerReport};
 use self::run_calls::RunCalls;

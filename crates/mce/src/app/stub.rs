@@ -58,7 +58,8 @@ fn pagination_stub(pagination: &Pagination, parameters: &[Parameter], language: 
 }
 
 fn in_language(key: &str, parameters: &[Parameter], language: Language) -> String {
-    let parameter = parameters.iter().find(|parameter| parameter.key == key);
+    let by_key = parameters.iter().find(|parameter| parameter.key == key);
+    let parameter = by_key.or_else(|| parameters.iter().find(|parameter| parameter.original == key));
     parameter.map_or_else(|| key.to_owned(), |parameter| name_of(parameter, language).clone())
 }
 

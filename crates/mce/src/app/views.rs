@@ -1,9 +1,12 @@
 //! The catalog's view of the configured servers.
 
 use mce_catalog::catalog::ServerView;
-use mce_catalog::function::Effect;
+use mce_catalog::function::{Advance, Effect, Pagination};
 use mce_catalog::view::{ArgumentDefault, FunctionRule, Selector, ViewRules};
-use mce_config::{EffectSetting, FunctionSelector, FunctionSettings, Location, Origin, ServerSettings, Settings, ViewSettings};
+use mce_config::{
+    EffectSetting, FunctionSelector, FunctionSettings, Location, Origin, PaginationSettings, PaginationWay, ServerSettings, Settings,
+    ViewSettings,
+};
 
 /// One view for each server that has a document.
 pub(super) fn views(settings: &Settings) -> Vec<ServerView> {
@@ -55,6 +58,7 @@ fn rules(view: &ViewSettings) -> ViewRules {
             .iter()
             .map(|(name, settings)| (name.clone(), rule(settings)))
             .collect(),
+        pagination: view.pagination.as_ref().map(pagination),
     }
 }
 
@@ -89,5 +93,27 @@ fn rule(settings: &FunctionSettings) -> FunctionRule {
             EffectSetting::Destructive => Effect::Destructive,
         }),
         defaults: defaults.collect(),
+        pagination: settings.pagination.as_ref().map(pagination),
+    }
+}
+
+fn pagination(settings: &PaginationSettings) -> Pagination {
+    let PaginationSettings { by, parameter, items } = settings.clone();
+    let needed = || parameter.clone().unwrap_or_default();
+    Pagination {
+        advance: match by {
+            PaginationWay::Links => Advance::Links,
+            PaginationWay::Cursor { next } => Advance::Cursor { parameter, next },
+            PaginationWay::LastItem => Advance::LastItem { parameter: needed() },
+            PaginationWay::Page { first } => Advance::Page {
+                parameter: needed(),
+                first,
+            },
+            PaginationWay::Offset { first } => Advance::Offset {
+                parameter: needed(),
+                first,
+            },
+        },
+        items,
     }
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-use crate::app::App;
+use crate::app::{App, Wanted};
 use crate::cli::{FunctionsArgs, LanguageArg};
 use crate::failure::Failure;
 use crate::setup::Setup;
@@ -13,7 +13,7 @@ use crate::tokens;
 pub(crate) fn functions(setup: &Setup, args: &FunctionsArgs) -> Result<ExitCode, Failure> {
     let app = App::open(setup, setup.settings()?)?;
     if let Some(name) = &args.show {
-        return show(setup, &app, name, args.language);
+        return show(setup, &app, name, args);
     }
     let functions = app.discovery().list_functions(args.server.as_deref())?;
     let terminal = setup.terminal;
@@ -31,21 +31,29 @@ pub(crate) fn functions(setup: &Setup, args: &FunctionsArgs) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(setup: &Setup, app: &App, name: &str, language: LanguageArg) -> Result<ExitCode, Failure> {
+fn show(setup: &Setup, app: &App, name: &str, args: &FunctionsArgs) -> Result<ExitCode, Failure> {
     let (server, function) = name
         .split_once(['.', ':'])
         .ok_or_else(|| Failure::argument(format!("`{name}` is not of the form `SERVER.FUNCTION`")))?;
-    let language = match language {
+    let language = match args.language {
         LanguageArg::Python => mce_sandbox::Language::Python,
         LanguageArg::Typescript => mce_sandbox::Language::TypeScript,
     };
-    let answer = app
-        .discovery()
-        .get_functions(&[(server.to_owned(), function.to_owned())], language)?;
+    let wanted = Wanted {
+        server: server.to_owned(),
+        function: function.to_owned(),
+        types: args.types.clone(),
+    };
+    let answer = app.discovery().get_functions(&[wanted], language)?;
     let card = answer.pointer("/functions/0").unwrap_or(&Value::Null);
-    if let Some(message) = card.get("error").and_then(Value::as_str) {
-        let hint = card.get("hint").and_then(Value::as_str).unwrap_or_default();
-        return Err(Failure::argument(message).with_hint(hint));
+    let text_of = |key: &str| card.get(key).and_then(Value::as_str);
+    if let Some(message) = text_of("error") {
+        let kind = match text_of("error_type") {
+            Some("policy") => "policy",
+            Some("internal") => "internal",
+            Some(_) | None => "argument",
+        };
+        return Err(Failure::new(kind, message).with_hint(text_of("hint").unwrap_or_default()));
     }
     for (key, value) in card.as_object().into_iter().flatten() {
         setup.terminal.heading(key);

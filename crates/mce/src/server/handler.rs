@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use super::promoted::Promoted;
 use super::texts::{GUIDE, INSTRUCTIONS};
 use super::tools::{self, CachedArguments, ExecuteArguments, GetArguments, SearchArguments, SkillsArguments};
-use crate::app::{App, RunReport};
+use crate::app::{App, RunReport, Wanted};
 use crate::failure::Failure;
 
 const GUIDE_NAME: &str = "reusable_code_guide";
@@ -82,12 +82,16 @@ impl Handler {
             }
             "get_functions" => {
                 let given: GetArguments = tools::parse(tool, arguments)?;
-                let names: Vec<_> = given
+                let wanted: Vec<_> = given
                     .functions
                     .into_iter()
-                    .map(|item| (item.server_name, item.function_name))
+                    .map(|item| Wanted {
+                        server: item.server_name,
+                        function: item.function_name,
+                        types: item.types,
+                    })
                     .collect();
-                text(&self.app.discovery().get_functions(&names, given.language.into())?)
+                text(&self.app.discovery().get_functions(&wanted, given.language.into())?)
             }
             "execute_code" => {
                 let given: ExecuteArguments = tools::parse(tool, arguments)?;

@@ -45,7 +45,8 @@ pub(crate) fn definitions() -> Vec<Tool> {
             "get_functions",
             "All about 1-5 functions: import line, parameters, body and result types, errors, an example. Use before calling what you do not know exactly.",
             &json!({"functions": {"type": "array", "minItems": 1, "maxItems": 5, "items": {"type": "object",
-                "properties": {"server_name": {"type": "string"}, "function_name": {"type": "string"}},
+                "properties": {"server_name": {"type": "string"}, "function_name": {"type": "string"},
+                    "types": {"type": "array", "items": {"type": "string"}}},
                 "required": ["server_name", "function_name"]}}, "language": language}),
             &["functions"],
             true,
@@ -132,6 +133,9 @@ pub(crate) struct GetArguments {
 pub(crate) struct FunctionArgument {
     pub(crate) server_name: String,
     pub(crate) function_name: String,
+    /// Types that its card does not show.
+    #[serde(default)]
+    pub(crate) types: Vec<String>,
 }
 
 /// Arguments of `execute_code`.
