@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mce_catalog::catalog::{Catalog, SearchQuery, ServerView};
-use mce_catalog::function::Effect;
+use mce_catalog::function::{Advance, Effect, Pagination};
 use mce_catalog::lookup::LookupError;
 use mce_catalog::openapi::{NoFurtherFiles, Origin, read};
 use mce_catalog::store::{CompiledDocument, DocumentRecord, Store};
@@ -292,6 +292,7 @@ fn settings_that_mean_nothing_are_told() {
         exclude: vec![by("operation", "gone")],
         rename: BTreeMap::from([("gone".to_owned(), "here".to_owned())]),
         functions: BTreeMap::from([("gone".to_owned(), FunctionRule::default())]),
+        pagination: None,
     };
     let settings: Vec<(String, bool)> = catalog(rules, false)
         .misfits("shop")
@@ -301,6 +302,42 @@ fn settings_that_mean_nothing_are_told() {
         .collect();
     let expected = ["rename.gone", "functions.gone", "include.1", "exclude.0"].map(|setting| (setting.to_owned(), false));
     assert_eq!(settings, expected);
+}
+
+#[test]
+fn pagination_is_as_the_settings_say() {
+    let by_page = |name: &str| Pagination {
+        advance: Advance::Page {
+            parameter: vec![name.to_owned()],
+            first: 1,
+        },
+        items: None,
+    };
+    let of = |catalog: &Catalog, name: &str| catalog.function("shop", name).unwrap().pagination;
+    let own = |name: &str| FunctionRule {
+        pagination: Some(by_page(name)),
+        ..FunctionRule::default()
+    };
+    // Of the server: only where there is such an argument.
+    let rules = ViewRules {
+        pagination: Some(by_page("id")),
+        ..ViewRules::default()
+    };
+    let served = catalog(rules, false);
+    assert_eq!(of(&served, "get_item"), Some(by_page("id")));
+    assert_eq!(of(&served, "delete_item"), None, "it deletes");
+    assert_eq!(of(&served, "create_item"), None, "it has no such argument");
+    // Of one function: whatever the document says.
+    let one = catalog(rule("DELETE /items/{id}", own("id")), false);
+    assert_eq!(of(&one, "delete_item"), Some(by_page("id")));
+    assert_eq!(of(&one, "get_item"), None);
+    let wrong = catalog(rule("getItem", own("gone")), false);
+    assert_eq!(of(&wrong, "get_item"), None);
+    let misfits = wrong.misfits("shop").unwrap();
+    assert!(
+        matches!(misfits.as_slice(), [one] if one.setting == "functions.GET /items/{id}.pagination" && !one.is_error),
+        "{misfits:?}"
+    );
 }
 
 #[test]

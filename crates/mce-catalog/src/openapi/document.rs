@@ -45,8 +45,14 @@ impl Version {
 
     fn of(top: &Node<'_>) -> Result<Self, CompileError> {
         let Some(members) = top.object() else {
+            let is_markup = top.value.as_str().is_some_and(|text| text.starts_with('<'));
+            let message = if is_markup {
+                "it is a web page, or XML"
+            } else {
+                "the top level is no object"
+            };
             return Err(CompileError::NotOpenApi {
-                message: "the top level is no object".to_owned(),
+                message: message.to_owned(),
             });
         };
         let declared = |key: &str| match members.get(key) {
@@ -68,11 +74,35 @@ impl Version {
             (None, Some(version)) => Err(CompileError::Version {
                 version: prose::quote(&version),
             }),
-            (None, None) => Err(CompileError::NotOpenApi {
-                message: "neither `openapi` nor `swagger` is there".to_owned(),
-            }),
+            (None, None) => match declared("swaggerVersion") {
+                Some(version) => Err(CompileError::Version {
+                    version: prose::quote(&version),
+                }),
+                None => Err(CompileError::NotOpenApi {
+                    message: other_kind(members).map_or_else(
+                        || "neither `openapi` nor `swagger` is there".to_owned(),
+                        |kind| format!("it is {kind}"),
+                    ),
+                }),
+            },
         }
     }
+}
+
+/// What a document of another kind is.
+fn other_kind(members: &serde_json::Map<String, Value>) -> Option<&'static str> {
+    let has = |key: &str| members.contains_key(key);
+    let kinds = [
+        (has("asyncapi"), "an AsyncAPI document"),
+        (has("discoveryVersion"), "a Google Discovery document"),
+        (has("info") && has("item"), "a Postman collection"),
+        (
+            has("overlay") && has("actions"),
+            "an overlay, which `overlay` in the settings names",
+        ),
+        (has("mcpServers"), "the configuration of an MCP client"),
+    ];
+    kinds.into_iter().find_map(|(is_it, kind)| is_it.then_some(kind))
 }
 
 /// What the parts of a document share while they are read.

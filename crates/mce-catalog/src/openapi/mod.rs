@@ -90,6 +90,12 @@ pub enum CompileError {
         /// The line of the first wrong byte, from 1.
         line: usize,
     },
+    /// A file that has to be unpacked first.
+    #[error("the document is compressed ({format})")]
+    Compressed {
+        /// `gzip` or `zip`.
+        format: &'static str,
+    },
     /// Neither JSON nor YAML.
     #[error("not valid {format}: {message} (line {line}, column {column})")]
     Syntax {
@@ -129,6 +135,7 @@ impl CompileError {
             Self::NotOpenApi { .. } => Some("the top level needs a key `openapi: 3.x.y` or `swagger: \"2.0\"`"),
             Self::Version { .. } => Some("versions 2.0, 3.0, 3.1 and 3.2 are read"),
             Self::NotText { .. } => Some("save the document as UTF-8"),
+            Self::Compressed { .. } => Some("unpack it, and name the document in it"),
             Self::Empty | Self::TooLarge { .. } | Self::Syntax { .. } | Self::Limit { .. } => None,
         }
     }

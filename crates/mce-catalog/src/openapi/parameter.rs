@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
             let followed = self
                 .references
                 .follow(node.clone())
-                .map_err(|reason| format!("a parameter cannot be known: {reason}"))?;
+                .map_err(|reason| format!("a parameter cannot be known: {reason} (at `{}`)", prose::quote(&node.place())))?;
             let (Some(name), Some(place)) = (followed.node.text("name"), followed.node.text("in")) else {
                 self.problem(&followed.node, "a parameter without `name` or `in` is left out");
                 continue;

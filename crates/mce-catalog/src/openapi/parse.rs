@@ -24,6 +24,10 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Value, Vec<Problem>), CompileError>
             limit: MAX_BYTES,
         });
     }
+    let packed = [("gzip", &b"\x1f\x8b"[..]), ("zip", b"PK\x03\x04")];
+    if let Some((format, _)) = packed.into_iter().find(|(_, mark)| bytes.starts_with(mark)) {
+        return Err(CompileError::Compressed { format });
+    }
     let text = decode(bytes)?;
     if text.trim_start().is_empty() {
         return Err(CompileError::Empty);
@@ -41,6 +45,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Value, Vec<Problem>), CompileError>
 /// The text without its byte order mark.
 fn decode(bytes: &[u8]) -> Result<std::borrow::Cow<'_, str>, CompileError> {
     let encoding = match bytes {
+        // UTF-32, which nobody should use.
+        [0xFF, 0xFE, 0, 0, ..] | [0, 0, ..] | [_, 0, 0, 0, ..] => return Err(CompileError::NotText { line: 1 }),
         [0xFF, 0xFE, ..] | [_, 0, ..] => encoding_rs::UTF_16LE,
         [0xFE, 0xFF, ..] | [0, _, ..] => encoding_rs::UTF_16BE,
         _ => encoding_rs::UTF_8,
@@ -91,6 +97,11 @@ fn yaml(text: &str) -> Result<(Value, Vec<Problem>), CompileError> {
             let message = error.without_snippet().to_string();
             let message = message.lines().next().unwrap_or_default();
             let message = message.split(" at line ").next().unwrap_or(message).to_owned();
+            let message = if message.starts_with("multiple YAML documents") {
+                "a second YAML document begins here, and only one is read".to_owned()
+            } else {
+                message
+            };
             if matches!(error.without_snippet(), serde_saphyr::Error::Eof { .. }) {
                 return Err(CompileError::Empty);
             }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::function::{BodyFormat, Function, HttpTarget, Location, ParameterEncoding, Style};
+use crate::function::{Advance, BodyFormat, EventItem, Function, HttpTarget, Location, ParameterEncoding, Style};
 
 /// Files of a document by name, and what was asked for.
 #[derive(Default)]
@@ -301,6 +301,76 @@ fn answers_are_asked_for_with_json_first() {
 }
 
 #[test]
+fn streamed_answers_are_lists_of_items() {
+    let check = |content: Value, result: Value, item: EventItem| {
+        let document = one(json!({"responses": {"200": {"content": content}}}));
+        assert_eq!(function(&document).result, Some(result), "{content}");
+        assert_eq!(http(function(&document)).event_item, item, "{content}");
+    };
+    let number = json!({"type": "integer"});
+    let list = |items: Value| json!({"type": "array", "items": items});
+    for kind in [
+        "application/x-ndjson",
+        "application/jsonl",
+        "application/json-seq",
+        "application/stream+json; a=b",
+    ] {
+        check(json!({kind: {"itemSchema": number}}), list(number.clone()), EventItem::Untold);
+    }
+    let events = "text/event-stream";
+    check(json!({events: {}}), list(json!(true)), EventItem::Untold);
+    check(
+        json!({events: {"schema": {"type": "string"}}}),
+        list(json!(true)),
+        EventItem::Untold,
+    );
+    check(json!({events: {"schema": number}}), list(number.clone()), EventItem::Data);
+    check(
+        json!({events: {"schema": number}, "application/json": {"schema": {"type": "string"}}}),
+        json!({"anyOf": [{"type": "string"}, list(number.clone())]}),
+        EventItem::Data,
+    );
+    let event = |data: Value| json!({"type": "object", "properties": {"event": {"type": "string"}, "data": data}});
+    let text = json!({"type": "string"});
+    check(
+        json!({events: {"itemSchema": event(text.clone())}}),
+        list(event(text)),
+        EventItem::EventWithText,
+    );
+    let encoded = json!({"type": "string", "contentMediaType": "application/json", "contentSchema": number});
+    check(
+        json!({events: {"itemSchema": event(encoded.clone())}}),
+        list(event(number.clone())),
+        EventItem::Event,
+    );
+    check(
+        json!({events: {"itemSchema": {"oneOf": [event(encoded)]}}}),
+        list(json!({"oneOf": [event(number)]})),
+        EventItem::Event,
+    );
+}
+
+#[test]
+fn the_address_of_the_next_page_is_where_the_document_says() {
+    let check = |pageable: Value, expected: Option<(&str, &str)>| {
+        let document = one(json!({"x-ms-pageable": pageable, "responses": {}}));
+        let found = function(&document).pagination.clone();
+        let found = found.map(|pagination| (pagination.advance, pagination.items));
+        let expected = expected.map(|(next, items)| {
+            let next = vec![next.to_owned()];
+            (Advance::Cursor { parameter: None, next }, Some(vec![items.to_owned()]))
+        });
+        assert_eq!(found, expected, "{pageable}");
+    };
+    check(
+        json!({"nextLinkName": "odata.nextLink", "itemName": "values"}),
+        Some(("odata.nextLink", "values")),
+    );
+    check(json!({"nextLinkName": "nextLink"}), Some(("nextLink", "value")));
+    check(json!({"nextLinkName": null}), None);
+}
+
+#[test]
 fn base_urls_come_from_the_nearest_servers() {
     let check = |servers: Value, origin: &Origin, expected: Option<&str>| {
         let document = json!({"openapi": "3.0.3", "paths": {"/a": {"get": {}}}, "servers": servers});
@@ -479,6 +549,24 @@ fn documents_that_are_none_are_refused_with_the_place() {
     check(b"a: 1\n", "neither `openapi` nor `swagger`");
     check(b"- 1\n", "top level");
     check(b"abc\n\xe4\n", "line 2");
+    check(b"<!DOCTYPE html><html><body>Not found</body></html>", "a web page");
+    check(b"\x1f\x8b\x08\x00", "compressed (gzip)");
+    check(b"PK\x03\x04abc", "compressed (zip)");
+    check(b"\xff\xfe\x00\x00{\x00\x00\x00", "UTF-8 or UTF-16");
+    check(b"{\x00\x00\x00}\x00\x00\x00", "UTF-8 or UTF-16");
+    check(b"{\"swaggerVersion\": \"1.2\"}", "`1.2` is not a version");
+    check(b"asyncapi: 2.6.0\ninfo: {}\n", "it is an AsyncAPI document");
+    check(b"{\"info\": {}, \"item\": []}", "it is a Postman collection");
+    check(
+        b"openapi: 3.0.0\npaths: {}\n---\nopenapi: 3.0.0\n",
+        "a second YAML document begins here, and only one is read (line 3",
+    );
+    check(b"openapi: 3.0.0\nx: *gone\n", "line 2");
+    check(b"openapi: 3.0.0\nx: &a [*a]\n", "deep");
+    check(b"openapi: 3.0.0\nx: \x00\n", "line 2");
+    check(b"openapi: 3.0.0\npaths:\n  /a: {<<: 5}\n", "line 3");
+    check(b"{\"openapi\": \"3.0.0\",\n \"x\": \"\\ud800\"}", "line 2");
+    check(b"{\"openapi\": \"3.0.0\"}\n}", "line 2");
     check("[".repeat(100_000).as_bytes(), "deep");
     check(format!("{{\"a\": {}", "[".repeat(100_000)).as_bytes(), "deep");
     check((0..2_000).map(|n| " ".repeat(n) + "a:\n").collect::<String>().as_bytes(), "deep");

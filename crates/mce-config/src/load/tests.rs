@@ -1019,6 +1019,28 @@ fn rules_of_a_server_are_read_and_shown() {
 }
 
 #[test]
+fn pagination_is_read_for_a_server_and_for_a_function() {
+    let text = "    pagination: {by: cursor, parameter: body.cursor, next: meta.next, items: ''}\n    functions: {a: {pagination: {by: page, parameter: \
+                pageNo, first: 0, items: [data.of, list]}}}\n";
+    let bench = bench(&[("mce.yaml", &server(text))], &[]);
+    let (settings, report) = bench.load();
+    assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+    let view = &settings.servers[0].view;
+    let way = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    let of_server = view.pagination.as_ref().unwrap();
+    let next = way(&["meta", "next"]).unwrap();
+    assert_eq!(of_server.by, crate::PaginationWay::Cursor { next });
+    assert_eq!((&of_server.parameter, &of_server.items), (&way(&["body", "cursor"]), &way(&[])));
+    let of_function = view.functions["a"].pagination.as_ref().unwrap();
+    assert_eq!(of_function.by, crate::PaginationWay::Page { first: 0 });
+    assert_eq!(
+        (&of_function.parameter, &of_function.items),
+        (&way(&["pageNo"]), &way(&["data.of", "list"]))
+    );
+    assert!(bench.shown("servers.shop.pagination.next").starts_with("meta.next"));
+}
+
+#[test]
 fn rules_that_mean_nothing_are_refused_or_warned_of() {
     let long = format!("description: {}", "x".repeat(301));
     for (text, expected) in [
@@ -1057,6 +1079,27 @@ fn rules_that_mean_nothing_are_refused_or_warned_of() {
         (
             "functions: {a: {defaults: {b: {value: 1, hidden: maybe}}}}",
             "expected `true` or `false`, found `maybe`",
+        ),
+        (
+            "pagination: {by: magic}",
+            "pagination.by: expected one of `links`, `cursor`, `last_item`, `page`, `offset`, found `magic`",
+        ),
+        ("pagination: {parameter: page}", "pagination: expected `by`, found no such key"),
+        (
+            "pagination: {by: cursor, parameter: c}",
+            "pagination: expected `next` beside `by: cursor`, found no such key",
+        ),
+        (
+            "functions: {a: {pagination: {by: page, paramter: c}}}",
+            "functions.a.pagination.paramter: expected one of `by`, `parameter`, `next`, `first`, `items`, found the key `paramter`",
+        ),
+        (
+            "pagination: {by: page}",
+            "pagination: expected `parameter`, the argument that leads to the next page, found no such key",
+        ),
+        (
+            "pagination: {by: page, parameter: a.b}",
+            "pagination: expected an argument, or a property of the body such as `body.cursor`, found a longer way in `parameter`",
         ),
         (
             long.as_str(),

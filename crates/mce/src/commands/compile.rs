@@ -131,7 +131,12 @@ fn print_counts(terminal: Terminal, report: &ServerReport, counts: &Counts, prin
         ));
     }
     for problem in counts.problems.iter().take(LISTED) {
-        print(format!("    problem: {} ({})", problem.message, problem.pointer));
+        let place = if problem.pointer.is_empty() {
+            "at the top"
+        } else {
+            &problem.pointer
+        };
+        print(format!("    problem: {} ({place})", problem.message));
     }
     let more = counts.skipped.len().saturating_sub(LISTED) + counts.problems.len().saturating_sub(LISTED);
     if more > 0 {

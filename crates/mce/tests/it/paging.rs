@@ -201,6 +201,32 @@ fn pages_are_asked_for_when_they_are_needed_and_end() {
 }
 
 #[test]
+fn settings_say_what_the_document_does_not() {
+    let api = FakeApi::start();
+    let project = project(&api);
+    let settings = |more: &str| {
+        let text = format!(
+            "servers:\n  pages:\n    openapi: ./pages.json\n    base_url: {}\n{more}",
+            api.origin()
+        );
+        project.write("mce.yaml", &text);
+    };
+    let way = "{by: cursor, parameter: at, next: then, items: things}";
+    for more in [
+        format!("    pagination: {way}\n"),
+        format!("    functions: {{untold: {{pagination: {way}}}}}\n"),
+    ] {
+        settings(&more);
+        let shown = project.run(&["functions", "--show", "pages.untold"]);
+        assert!(shown.out.contains("by cursor; `mce.paginate(untold, {…})`"), "{shown:?}");
+        let all: Vec<usize> = (0..ITEMS).collect();
+        assert_eq!(run(&project, "result = list(paginate(untold))")["data"], json!(all));
+        // What the document says is not touched by what is said of all.
+        assert_eq!(run(&project, "result = list(paginate(page_of))")["data"], json!(all));
+    }
+}
+
+#[test]
 fn the_model_is_told_of_pages() {
     let api = FakeApi::start();
     let project = project(&api);

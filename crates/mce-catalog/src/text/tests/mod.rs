@@ -74,12 +74,83 @@ fn types_keep_to_their_budget_and_name_what_is_cut() {
                 let (shown, cut) = text
                     .split_once("# not shown")
                     .or_else(|| text.split_once("// not shown"))
+                    .or_else(|| text.split_once("# shown in part"))
+                    .or_else(|| text.split_once("// shown in part"))
                     .unwrap_or((&text, ""));
                 assert!(shown.chars().count() <= budget, "{budget}: {text}");
                 assert!(budget > 100 || function.python == "ping" || !cut.is_empty(), "{budget}: {text}");
             }
         }
     }
+}
+
+/// Names of types after `mark` in the comment at the end of a text.
+fn named_after(mark: &str, text: &str) -> Vec<String> {
+    let listed = text.split_once(mark).map_or("", |(_, rest)| rest);
+    let listed = listed.split([';', '\n']).next().unwrap_or_default();
+    listed.split(", ").filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn each_type_that_is_cut_can_be_asked_for() {
+    let Fixture { types, functions } = fixture();
+    for budget in [0, 40, 100, 200, 400, 800, 1600] {
+        for function in &functions {
+            for language in [Language::Python, Language::TypeScript] {
+                let text = card(function, &types, language, budget).types;
+                let cut = [named_after("not shown: ", &text), named_after("shown in part: ", &text)].concat();
+                let advice = cut
+                    .first()
+                    .map(|first| format!("get_functions shows them for this function with \"types\": [\"{first}\"]\n"));
+                assert!(text.ends_with(advice.as_deref().unwrap_or_default()), "{text}");
+                let budgets = TypeBudgets {
+                    card: budget,
+                    types: 100_000,
+                };
+                let shown = type_card(function, &types, language, &cut, budgets);
+                let at_hand: Vec<&String> = cut.iter().filter(|name| *name != "Gone").collect();
+                assert_eq!(shown.unknown.len(), cut.len() - at_hand.len(), "{shown:?}");
+                for name in at_hand {
+                    let definitions = [
+                        format!("class {name}("),
+                        format!("{name} = "),
+                        format!("{name}: TypeAlias"),
+                        format!("interface {name} "),
+                        format!("type {name} "),
+                    ];
+                    assert!(
+                        definitions.iter().any(|definition| shown.types.contains(definition)),
+                        "{name}: {shown:?}"
+                    );
+                }
+                assert!(
+                    !shown.types.contains("not shown: ") || named_after("not shown: ", &shown.types) == ["Gone"],
+                    "{shown:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_enumeration_has_a_name_and_all_its_values_when_it_is_asked_for() {
+    let mut function = fixture().functions.remove(0);
+    let values: Vec<String> = (0..40).map(|n| format!("v{n}")).collect();
+    function.parameters.truncate(1);
+    function.parameters[0].is_required = false;
+    function.parameters[0].schema = serde_json::json!({"type": "string", "enum": values, "default": "v35"});
+    (function.body, function.result) = (None, None);
+    let shown = card(&function, &Types::new(), Language::Python, 4_000);
+    assert!(shown.signature.contains("= \"v35\""), "{}", shown.signature);
+    let name = named_after("shown in part: ", &shown.types);
+    assert!(
+        shown.types.contains("\"v29\"") && !shown.types.contains("\"v30\""),
+        "{}",
+        shown.types
+    );
+    let budgets = TypeBudgets { card: 4_000, types: 4_000 };
+    let asked = type_card(&function, &Types::new(), Language::Python, &name, budgets);
+    assert!(asked.types.contains("\"v39\"") && !asked.types.contains("in part"), "{asked:?}");
 }
 
 /// The text of one type, with a required argument of it.
