@@ -113,7 +113,7 @@ fn content(kind: &str, case: Case<'_>) -> (Vec<u8>, Expected) {
 /// Two items one after the other, and the list that they are.
 fn stream(essence: &str, case: Case<'_>) -> Option<(Vec<u8>, Expected)> {
     let items = [json!({"n": 9_007_199_254_740_993_i64}), json!({"n": 2})];
-    let Target::Http(target) = &case.function.target;
+    let Target::Http(target) = &case.function.target else { return None };
     let is_lines = ["ndjson", "jsonl", "stream+json"].iter().any(|word| essence.contains(word));
     let written = |item: &Value| match essence {
         "text/event-stream" => Some(format!(": about {item}\ndata: {item}\n\n")),

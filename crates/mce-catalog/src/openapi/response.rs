@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
             .collect();
         let json = contents
             .iter()
-            .find(|(kind, _)| media_type::is_json(kind))
+            .find(|(kind, _)| media_type::is_json(kind) && !media_type::is_stream(kind))
             .or_else(|| contents.iter().find(|(kind, _)| kind.contains('*')));
         let stream = contents.iter().find(|(kind, _)| media_type::is_stream(kind));
         let stream = stream.map(|(kind, content)| {

@@ -559,7 +559,7 @@ fn documents_that_are_none_are_refused_with_the_place() {
     check(b"{\"info\": {}, \"item\": []}", "it is a Postman collection");
     check(
         b"openapi: 3.0.0\npaths: {}\n---\nopenapi: 3.0.0\n",
-        "a second YAML document begins here, and only one is read (line 3",
+        "a second YAML document begins here, and only one is read (line 4",
     );
     check(b"openapi: 3.0.0\nx: *gone\n", "line 2");
     check(b"openapi: 3.0.0\nx: &a [*a]\n", "deep");
