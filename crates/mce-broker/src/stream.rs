@@ -4,7 +4,7 @@ use mce_catalog::function::EventItem;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// What is sent at the end of a stream by APIs that follow OpenAI's, and is no item.
+/// What is sent at the end of a stream by many APIs of language models, and is no item.
 const END_MARK: &str = "[DONE]";
 /// The name of events that have none. (HTML, 9.2.6.)
 const DEFAULT_EVENT: &str = "message";
@@ -38,8 +38,8 @@ fn list<'t>(parts: impl Iterator<Item = &'t str>) -> Option<String> {
 /// One event, as a program gets it.
 #[derive(Debug, Default, Serialize)]
 struct Event<'t> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    event: Option<&'t str>,
+    #[serde(rename = "event", skip_serializing_if = "Option::is_none")]
+    name: Option<&'t str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,7 +67,7 @@ fn events(text: &str, event_item: EventItem) -> Option<String> {
         is_stream |= matches!(field, "" | "data" | "event" | "id" | "retry");
         match field {
             "data" => event.lines.push(value),
-            "event" => event.event = Some(value),
+            "event" => event.name = Some(value),
             "id" => event.id = Some(value),
             "retry" => event.retry = value.parse().ok(),
             // Comments and unknown fields.
@@ -77,7 +77,7 @@ fn events(text: &str, event_item: EventItem) -> Option<String> {
     if !is_stream {
         return None;
     }
-    let is_named = |event: &Event<'_>| event.event.is_some_and(|name| name != DEFAULT_EVENT);
+    let is_named = |event: &Event<'_>| event.name.is_some_and(|name| name != DEFAULT_EVENT);
     let is_whole = match event_item {
         EventItem::Untold => found.iter().any(is_named),
         EventItem::Data => false,

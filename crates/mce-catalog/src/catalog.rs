@@ -16,7 +16,7 @@ use crate::{
     search::{Found, Hit, Place, Ranking, rank, words::name_words},
     store::{FunctionRow, Store, StoreError},
     view::FilledArgument,
-    visibility::{Misfit, Ruled, Visibilities, Visibility, hiding},
+    visibility::{Misfit, Ruled, Visibilities, Visibility, add_assumed, hiding, show_assumed},
 };
 
 /// What a list shows of a server.
@@ -152,10 +152,10 @@ impl Catalog {
     pub fn function(&self, server: &str, name: &str) -> Result<Function, LookupError> {
         let view = self.view(server)?;
         match self.visibility(view)? {
-            None => self.plain_function(view, name),
+            None => self.plain_function(view, name).map(show_assumed),
             Some(visibility) => {
                 let (ruled, function) = self.ruled_function(view, &visibility, name)?;
-                Ok(ruled.shown(function, view.rules.pagination.as_ref()))
+                Ok(show_assumed(ruled.shown(function, view.rules.pagination.as_ref())))
             }
         }
     }
@@ -181,14 +181,16 @@ impl Catalog {
         let reference = Reference::parse(reference, &names)?;
         let view = self.view(reference.server)?;
         let Some(visibility) = self.visibility(view)? else {
-            return Ok(Callable {
-                function: self.plain_function(view, reference.function)?,
-                filled: Vec::new(),
-            });
+            let function = self.plain_function(view, reference.function)?;
+            let mut filled = Vec::new();
+            add_assumed(&function, &mut filled);
+            return Ok(Callable { function, filled });
         };
         let (ruled, function) = self.ruled_function(view, &visibility, reference.function)?;
+        let mut filled = ruled.filled(&function);
+        add_assumed(&function, &mut filled);
         Ok(Callable {
-            filled: ruled.filled(&function),
+            filled,
             function: ruled.named(function),
         })
     }

@@ -115,7 +115,7 @@ fn summary(found: &Found<'_>) -> String {
     sentences.find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// Where the answer has the address of the next page, and the items. (AutoRest's extension `x-ms-pageable`.)
+/// Where the answer has the address of the next page, and the items. (`x-ms-pageable`, an extension of `AutoRest`.)
 fn pageable(operation: &Node<'_>) -> Option<Pagination> {
     let pageable = operation.get("x-ms-pageable")?;
     let next = pageable.text("nextLinkName")?.to_owned();

@@ -72,7 +72,8 @@ impl Source {
             Language::Python => "#",
             Language::TypeScript => "//",
         };
-        self.text.push_str(&format!("{mark} {comment}\n"));
+        let parts = [mark, " ", comment, "\n"];
+        self.text.extend(parts);
     }
 }
 

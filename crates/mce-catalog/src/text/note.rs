@@ -12,6 +12,9 @@ const MAX_VALUE_CHARS: usize = 40;
 /// Formats that a type already says.
 const SILENT_FORMATS: [&str; 6] = ["int32", "int64", "float", "double", "string", "password"];
 
+/// What a file may be given as.
+const FILE: &str = "bytes, or an object with filename, content_type and base64 or text";
+
 /// More values of a discriminator are not listed.
 const MAX_TAGS: usize = 20;
 
@@ -75,9 +78,13 @@ pub(super) fn constraints(schema: &Value, types: &Types, max_literals: usize) ->
         return String::new();
     };
     match members.get("format").and_then(Value::as_str) {
-        Some("binary") => parts.push("bytes, or an object with filename, content_type and base64 or text".to_owned()),
+        Some("binary") => parts.push(FILE.to_owned()),
         Some(format) if !SILENT_FORMATS.contains(&format) => parts.push(one_line(format, MAX_VALUE_CHARS)),
         Some(_) | None => {}
+    }
+    let items = members.get("items").and_then(|items| schema::resolve(items, types));
+    if items.is_some_and(|items| items.get("format").is_some_and(|format| format == "binary")) {
+        parts.push(format!("each {FILE}"));
     }
     parts.extend(bounds(members));
     let unlisted = members

@@ -1,6 +1,7 @@
 //! The one place that decides what a server's settings make of its document's functions: what is hidden, what things are
 //! called, what is filled in.
 
+mod assumed;
 mod kept;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use unicode_normalization::UnicodeNormalization as _;
 
-pub(crate) use self::kept::Visibilities;
+pub(crate) use self::{
+    assumed::{add_assumed, show_assumed},
+    kept::Visibilities,
+};
 use crate::{
     function::{Effect, Function, Pagination, Parameter},
     names,
