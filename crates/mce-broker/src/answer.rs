@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mce_catalog::function::{Effect, HttpTarget};
 use reqwest::StatusCode;
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -19,6 +19,8 @@ use crate::stream::{Stream, items};
 const MAX_ERROR_BYTES: usize = 64 << 10;
 /// Characters of a body that is not the JSON it says it is, in the error's message.
 const MAX_EXCERPT_CHARS: usize = 500;
+/// A longer address that an answer leads to is not told.
+const MAX_LOCATION_BYTES: usize = 4 << 10;
 /// Header fields that tell about pages, limits and places, besides those with `rate-limit`, `page` or `total` in them and
 /// those that end in `location`.
 const TELLING_FIELDS: [&str; 7] = [
@@ -263,13 +265,23 @@ fn api_error(answer: &RawAnswer, reading: Reading<'_>) -> CallError {
         message.push_str(", a redirect to another host, which is not followed");
     }
     let body = (!text.is_empty()).then(|| Box::new(serde_json::from_str(&text).unwrap_or(Value::String(text))));
-    CallError::new(
+    let error = CallError::new(
         CallErrorKind::Api {
             status: Some(status),
             body,
         },
         message,
-    )
+    );
+    match answer.headers.get(LOCATION).and_then(|location| location.to_str().ok()) {
+        // Downloads are often such redirects, with all that is needed in the address.
+        Some(location) if answer.is_off_host && location.len() <= MAX_LOCATION_BYTES => {
+            let location = reading.redactor.text(location);
+            error.with_hint(format!(
+                "it leads to `{location}`; `fetch` reads that if `MCE_ALLOWED_DOMAINS` names its host"
+            ))
+        }
+        Some(_) | None => error,
+    }
 }
 
 fn excerpt(text: &str) -> String {

@@ -253,6 +253,12 @@ async fn redirects_are_followed_within_the_host_and_only_by_reads() {
         error.to_string(),
         "the API answered 302 Found, a redirect to another host, which is not followed"
     );
+    assert!(
+        error
+            .hint()
+            .is_some_and(|hint| hint.contains(&format!("{}/stolen", other.api.origin()))),
+        "{error:?}"
+    );
     assert_eq!((targets(), other.api.requests()), (vec!["/a".to_owned()], vec![]));
 
     bench.api.answer_with(move |_| target("/a"));

@@ -12,6 +12,7 @@ mod note;
 mod outline;
 mod prose;
 mod python;
+mod schema_form;
 mod shape;
 mod shaper;
 mod signature;

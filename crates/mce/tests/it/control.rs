@@ -50,6 +50,35 @@ fn rules_of_a_server_take_effect_without_compiling() {
 }
 
 #[test]
+fn what_a_document_gives_may_be_left_out() {
+    let api = FakeApi::start();
+    let project = Project::shop(&api);
+    let mut document = shop_document();
+    let version = json!({"name": "X-Version", "in": "header", "required": true, "schema": {"type": "string", "default": "2025-09-03"}});
+    let action = json!({"name": "Action", "in": "query", "required": true, "schema": {"type": "string", "enum": ["Get"]}});
+    document["paths"]["/items/{id}"]["get"]["parameters"] = json!([version, action]);
+    project.write("shop.json", &document.to_string());
+    compiled(&project, &[]);
+    let shown = project.run(&["functions", "--show", "shop.get_item"]).out;
+    let expected = "get_item(id: str, *, x_version: str = \"2025-09-03\", action: Literal[\"Get\"] = \"Get\")";
+    assert!(shown.contains(expected), "{shown}");
+    project.write(
+        "p.py",
+        "from shop.functions import get_item\nget_item(id='5')\nget_item(id='5', x_version='2026-01-01')\n",
+    );
+    assert_eq!(project.run(&["exec", "p.py", "--json"]).json()["success"], json!(true));
+    let requests = api.requests();
+    let sent: Vec<_> = requests.iter().map(|request| (request.target.as_str(), request.header("x-version"))).collect();
+    assert_eq!(
+        sent,
+        [
+            ("/v1/items/5?Action=Get", Some("2025-09-03")),
+            ("/v1/items/5?Action=Get", Some("2026-01-01"))
+        ]
+    );
+}
+
+#[test]
 fn a_program_sees_a_hidden_default_nowhere_and_cannot_give_it() {
     let api = FakeApi::start();
     let project = Project::shop(&api);
