@@ -65,6 +65,27 @@ impl Store {
         })
     }
 
+    /// Whether all functions of a document are such; of many no more are read than it takes to know. True if it has none.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the file cannot be read.
+    pub fn are_all(&self, location: &str, is_such: impl Fn(&Function) -> bool) -> Result<bool, StoreError> {
+        self.read("functions", |connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT function FROM catalog_function
+                 WHERE document = (SELECT id FROM catalog_document WHERE location = ?1) ORDER BY id",
+            )?;
+            let mut rows = statement.query([location])?;
+            while let Some(row) = rows.next()? {
+                if !is_such(&json(row.get_ref(0)?.as_str()?)?) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
+    }
+
     /// How many functions a document has: all, and those that only read.
     ///
     /// # Errors

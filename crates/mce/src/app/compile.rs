@@ -186,13 +186,14 @@ impl Compiler {
 
     /// The document is in the store as it is; what is made of it can be wrong all the same.
     fn keep_unchanged(&self, server: &ServerSettings, record: &DocumentRecord, lock: Option<&mut Lock>) -> Result<Counts, Failure> {
-        Self::demand_base_url(server, || self.stored_needs_base_url(&record.location))?;
+        let compiled = record.operations.saturating_sub(record.skipped.len());
+        let needs_base_url = || compiled > 0 && self.store.are_all(&record.location, |it| !has_base_url(it)).unwrap_or(false);
+        Self::demand_base_url(server, needs_base_url)?;
         if let Some(lock) = lock {
             lock.check(server, &record.sources, true)?;
             lock.note(server, &record.sources);
         }
-        let (compiled, _) = self.store.count_functions(&record.location).map_err(Failure::internal)?;
-        let mut counts = Counts::new(record.clone(), usize::try_from(compiled).unwrap_or(usize::MAX));
+        let mut counts = Counts::new(record.clone(), compiled);
         counts.unchanged = true;
         counts.problems.extend(misfits(server, &self.store)?);
         Ok(counts)
@@ -229,15 +230,6 @@ impl Compiler {
             server.title,
             server.name.to_uppercase()
         )))
-    }
-
-    fn stored_needs_base_url(&self, location: &str) -> bool {
-        let rows = self.store.functions(location).unwrap_or_default();
-        let has_base_url = |name: &str| {
-            let function = self.store.function(location, name).ok().flatten();
-            function.is_some_and(|function| has_base_url(&function))
-        };
-        !rows.is_empty() && !rows.iter().any(|row| has_base_url(&row.python))
     }
 
     /// A remote guide is copied; one that cannot be had leaves the last copy.

@@ -48,6 +48,23 @@ fn an_unchanged_document_is_not_parsed_again() {
 }
 
 #[test]
+fn an_unchanged_document_without_a_server_still_needs_a_base_url() {
+    let api = FakeApi::start();
+    let project = Project::shop(&api);
+    let server = &project.run(&["compile", "--json"]).json()["servers"][0];
+    assert_eq!((&server["unchanged"], &server["compiled"]), (&json!(true), &json!(3)));
+    project.write("mce.yaml", "servers:\n  shop:\n    openapi: ./shop.json\n");
+    let ended = project.run(&["compile", "--json"]);
+    assert_eq!((ended.code, &ended.error()["type"]), (1, &json!("config")), "{ended:?}");
+    let mut document = shop_document();
+    document["servers"] = json!([{"url": api.origin()}]);
+    project.write("shop.json", &document.to_string());
+    for unchanged in [Value::Null, json!(true)] {
+        assert_eq!(project.run(&["compile", "--json"]).json()["servers"][0]["unchanged"], unchanged);
+    }
+}
+
+#[test]
 fn settings_of_a_server_take_effect_without_compiling() {
     let (api, other) = (FakeApi::start(), FakeApi::start());
     let project = Project::shop(&api);
