@@ -88,6 +88,16 @@ fn authorization(server: &ServerSettings) -> Result<Option<Secret>, CallError> {
     .with_hint("types `static`, `jwt` and `basic` work"))
 }
 
+/// The fields of every request to a server that has no functions of its own kind: its `auth` and its `extra_headers`.
+///
+/// # Errors
+///
+/// `Policy` for types of `auth` that do not work yet.
+pub(crate) fn fields_for(server: &ServerSettings) -> Result<Vec<(String, Secret)>, CallError> {
+    let own = authorization(server)?.map(|value| ("authorization".to_owned(), value));
+    Ok(own.into_iter().chain(server.extra_headers.iter().cloned()).collect())
+}
+
 fn add(credentials: &mut Credentials, credential: &Credential, scheme: &SecurityScheme) {
     let token = match credential {
         Credential::Token(token) => token.clone(),

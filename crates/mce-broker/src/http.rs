@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use mce_config::Secret;
 use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -284,6 +285,22 @@ pub(crate) fn field_name(name: &str) -> Result<HeaderName, CallError> {
 
 pub(crate) fn field_value(name: &str, value: &str) -> Result<HeaderValue, CallError> {
     HeaderValue::from_bytes(value.as_bytes()).map_err(|_| CallError::argument(format!("the value of header field `{name}` cannot be sent")))
+}
+
+/// A client without a limit of time of its own, for connections that last: to MCP servers.
+///
+/// # Errors
+///
+/// If the system's root certificates cannot be read, say.
+pub(crate) fn lasting_client(connect: Duration) -> Result<Client, String> {
+    install_crypto();
+    let builder = Client::builder()
+        .user_agent(concat!("mce/", env!("CARGO_PKG_VERSION")))
+        .redirect(Policy::none())
+        .no_proxy()
+        .referer(false)
+        .connect_timeout(connect);
+    builder.build().map_err(|error| chain(&error))
 }
 
 /// Makes the process's cryptography that of `ring`.

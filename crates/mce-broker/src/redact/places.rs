@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use mce_config::ServerSettings;
+use mce_config::{Origin, ServerSettings};
 
 use crate::base_url::BaseUrl;
 
@@ -12,7 +12,11 @@ const MIN_PATH_BYTES: usize = 8;
 
 /// The forms in which a server's configured base URL is searched for.
 pub(super) fn forms(server: &ServerSettings) -> BTreeSet<String> {
-    let Some(base) = server.base_url.as_deref().and_then(BaseUrl::parse) else {
+    let url = match &server.origin {
+        Origin::McpHttp(http) => Some(http.url.as_str()),
+        Origin::McpStdio(_) | Origin::OpenApi(_) => server.base_url.as_deref(),
+    };
+    let Some(base) = url.and_then(BaseUrl::parse) else {
         return BTreeSet::new();
     };
     let origin = base.origin.as_str().trim_end_matches('/');

@@ -48,7 +48,16 @@ pub(super) fn secrets_of(server: &ServerSettings) -> Vec<String> {
         let secret = stdio.env.iter().filter(|(name, _)| is_secret_variable(name));
         secret.for_each(|(_, value)| secrets.add_piece(Some(value.expose())));
     }
-    let base = server.base_url.as_deref().and_then(BaseUrl::parse);
+    let url = match &server.origin {
+        Origin::McpHttp(http) => Some(http.url.as_str()),
+        Origin::McpStdio(_) | Origin::OpenApi(_) => server.base_url.as_deref(),
+    };
+    let base = url.and_then(BaseUrl::parse);
+    if let (Some(query), Origin::McpHttp(_)) = (base.as_ref().and_then(|base| base.query.as_deref()), &server.origin) {
+        for pair in query.split('&') {
+            secrets.add_piece(pair.split_once('=').map(|(_, value)| value));
+        }
+    }
     if let Some(authorization) = base.and_then(|base| base.authorization) {
         secrets.add_header(&authorization);
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest as Request, ListToolsRequest, PaginatedRequestParams, ProgressToken, RequestId,
-    ServerPeerInfo,
+    ServerPeerInfo, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RunningService, ServiceError};
 use serde_json::{Map, Value};
@@ -231,7 +231,11 @@ impl Connection {
         guard.id = None;
         drop(guard);
         match (answer, self.answers.take(&id)) {
-            (Ok(_), Fate::Answered(result)) => Ok(result),
+            (Ok(read), Fate::Answered(mut result)) => {
+                keep_listed(&read, &mut result.result);
+                Ok(result)
+            }
+            (_, Fate::Failed(fault)) => Err(UpstreamError::from_http(&self.server, fault, step)),
             (_, Fate::TooLarge) => Err(self.too_large(self.limit(step), step)),
             (Ok(result), Fate::NeverSent | Fate::Unanswered) => self.typed(&result, step),
             (Err(error), Fate::NeverSent) => Err(self.failed(error, false, step).await),
@@ -239,7 +243,7 @@ impl Connection {
         }
     }
 
-    fn typed(&self, result: &rmcp::model::ServerResult, step: UpstreamStep) -> Result<RawResult, UpstreamError> {
+    fn typed(&self, result: &ServerResult, step: UpstreamStep) -> Result<RawResult, UpstreamError> {
         let result = serde_json::to_value(result).map_err(|_| self.wrong("an unreadable result", step))?;
         Ok(RawResult { result, bytes: 0 })
     }
@@ -289,6 +293,21 @@ impl Connection {
     }
 }
 
+/// Drops the tools that rmcp dropped: those whose schema asks for header fields in a way that is not allowed.
+fn keep_listed(read: &ServerResult, result: &mut Value) {
+    let (ServerResult::ListToolsResult(listed), Some(Value::Array(tools))) = (read, result.get_mut("tools")) else {
+        return;
+    };
+    if listed.tools.len() < tools.len() {
+        tools.retain(|tool| {
+            listed
+                .tools
+                .iter()
+                .any(|listed| tool.get("name").and_then(Value::as_str) == Some(&*listed.name))
+        });
+    }
+}
+
 /// How a process ended, if it ends soon.
 pub(super) async fn end_of(ended: Option<watch::Receiver<Option<ExitStatus>>>) -> Option<String> {
     let mut ended = ended?;
@@ -309,10 +328,11 @@ impl Drop for Abandoned<'_> {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else {
             return;
         };
-        let peer = self.connection.peer.clone();
+        let (peer, answers) = (self.connection.peer.clone(), Arc::clone(&self.connection.answers));
         runtime.spawn(async move {
             // Fails if the connection is closed, and then there is nobody to tell.
-            let _ = peer.send_notification(super::cancellation(id)).await;
+            let _ = peer.send_notification(super::cancellation(id.clone())).await;
+            answers.take(&id);
         });
     }
 }

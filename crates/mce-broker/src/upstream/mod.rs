@@ -12,11 +12,14 @@ mod child;
 mod client_requests;
 mod connection;
 mod handler;
+mod http_client;
 mod link;
 mod notes;
 mod open;
 mod pipe_transport;
 mod raw_answers;
+mod sse;
+mod sse_transport;
 mod upstream_error;
 
 use std::collections::BTreeMap;
@@ -112,6 +115,7 @@ impl Upstreams {
     /// As [`Upstreams::new`], with a client that servers may ask.
     pub fn with_client(settings: &Settings, client: &Arc<dyn ClientRequests>) -> Self {
         let (changed, _) = broadcast::channel(CHANGES_KEPT);
+        let http = Arc::default();
         let is_upstream = |server: &&ServerSettings| match server.origin {
             Origin::McpStdio(_) | Origin::McpHttp(_) => true,
             Origin::OpenApi(_) => false,
@@ -123,6 +127,7 @@ impl Upstreams {
                 client: Arc::clone(client),
                 notes: Arc::<Notes>::default(),
                 changed: changed.clone(),
+                http: Arc::clone(&http),
             };
             (server.name.clone(), Server::new(opening))
         });

@@ -1,12 +1,15 @@
 //! Opening a connection: the transport, and the revision of the protocol that both speak.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use mce_config::{Era, Origin, ServerSettings, StdioServer};
+use mce_config::{Era, HttpServer, HttpTransport, Origin, ServerSettings, StdioServer};
+use reqwest::header::HeaderMap;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
-use rmcp::transport::IntoTransport;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpClientWorker};
+use rmcp::transport::{IntoTransport, WorkerTransport};
 use rmcp::{ClientCacheConfig, RoleClient};
 use tokio::sync::{Mutex, broadcast};
 use tokio::time::timeout;
@@ -15,13 +18,19 @@ use super::child;
 use super::client_requests::ClientRequests;
 use super::connection::{Connection, MAX_LIST_BYTES, end_of};
 use super::handler::{Handler, ProgressSinks};
+use super::http_client::{HttpClient, HttpFault};
 use super::notes::Notes;
 use super::pipe_transport::PipeTransport;
 use super::raw_answers::RawAnswers;
+use super::sse_transport::SseTransport;
 use super::upstream_error::{UpstreamError, UpstreamStep};
+use crate::credential::fields_for;
+use crate::http::{field_name, field_value, lasting_client};
 
 /// Bytes of a message beside its result.
 const MESSAGE_FRAME_BYTES: usize = 64 << 10;
+/// Until a connection over the network stands.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
 
 /// All that is needed to open connections to one server.
 #[derive(Debug)]
@@ -31,6 +40,8 @@ pub(super) struct Opening {
     pub(super) client: Arc<dyn ClientRequests>,
     pub(super) notes: Arc<Notes>,
     pub(super) changed: broadcast::Sender<String>,
+    /// The HTTP client of all servers, made when the first needs it: that takes longer than the program may take to start.
+    pub(super) http: Arc<OnceLock<Result<reqwest::Client, String>>>,
 }
 
 /// The way a handshake failed.
@@ -78,7 +89,8 @@ impl Opening {
     async fn try_era(&self, era: Era) -> Result<Connection, Failed> {
         match &self.settings.origin {
             Origin::McpStdio(server) => self.over_pipes(server, era).await,
-            Origin::McpHttp(_) | Origin::OpenApi(_) => Err(Failed::Otherwise(UpstreamError::NotConfigured {
+            Origin::McpHttp(server) => self.over_http(server, era).await,
+            Origin::OpenApi(_) => Err(Failed::Otherwise(UpstreamError::NotConfigured {
                 server: self.settings.name.clone(),
             })),
         }
@@ -96,8 +108,13 @@ impl Opening {
         })?;
         let ended = process.end();
         let answers = Arc::<RawAnswers>::default();
-        let line_bytes = self.settings.upstream.answer_bytes.max(MAX_LIST_BYTES) + MESSAGE_FRAME_BYTES;
-        let transport = PipeTransport::new(name, (process, pipes), line_bytes, Arc::clone(&answers), Arc::clone(&self.notes));
+        let transport = PipeTransport::new(
+            name,
+            (process, pipes),
+            self.message_bytes(),
+            Arc::clone(&answers),
+            Arc::clone(&self.notes),
+        );
         let (service, progress) = match self.shake_hands(transport, era).await {
             Ok(connected) => connected,
             Err(Failed::Otherwise(UpstreamError::Exited { server, .. })) => {
@@ -107,6 +124,85 @@ impl Opening {
             Err(failed) => return Err(failed),
         };
         Ok(self.connection(service, answers, progress, Some(ended)))
+    }
+
+    async fn over_http(&self, server: &HttpServer, era: Era) -> Result<Connection, Failed> {
+        let client = self.http_client().map_err(Failed::Otherwise)?;
+        let answers = Arc::clone(&client.answers);
+        if server.transport == HttpTransport::Sse {
+            return self.over_sse(server, client).await;
+        }
+        let mut config = StreamableHttpClientTransportConfig::with_uri(server.url.as_str());
+        config.max_concurrent_requests = usize::try_from(self.settings.upstream.concurrency.max(1)).unwrap_or(1);
+        let worker = StreamableHttpClientWorker::new(client.clone(), config);
+        let shaken = self.shake_hands(WorkerTransport::spawn(worker), era).await;
+        match (shaken, answers.take_fault()) {
+            (Ok((service, progress)), _) => Ok(self.connection(service, answers, progress, None)),
+            // So a client tells a server that knows only the older transport. (MCP 2025-11-25, Transports, Backwards
+            // Compatibility.)
+            (Err(_), Some(HttpFault::Status(400 | 404 | 405))) if server.transport == HttpTransport::Auto && era == Era::Legacy => {
+                self.over_sse(server, client).await
+            }
+            (Err(Failed::Otherwise(UpstreamError::Exited { .. } | UpstreamError::Protocol { .. })), Some(fault)) => {
+                Err(self.http_failure(fault))
+            }
+            (Err(failed), _) => Err(failed),
+        }
+    }
+
+    async fn over_sse(&self, server: &HttpServer, client: HttpClient) -> Result<Connection, Failed> {
+        let limit = self.settings.upstream.start_timeout;
+        let answers = Arc::clone(&client.answers);
+        let Ok(opened) = timeout(limit, SseTransport::open(client, &server.url)).await else {
+            return Err(Failed::Otherwise(self.not_in_time()));
+        };
+        let transport = opened.map_err(|fault| self.http_failure(fault))?;
+        let (service, progress) = self.shake_hands(transport, Era::Legacy).await?;
+        Ok(self.connection(service, answers, progress, None))
+    }
+
+    fn http_client(&self) -> Result<HttpClient, UpstreamError> {
+        let cannot = |reason: &str, internal: String| UpstreamError::CannotStart {
+            server: self.settings.name.clone(),
+            reason: reason.to_owned(),
+            internal,
+        };
+        let made = self.http.get_or_init(|| lasting_client(CONNECT_TIME));
+        let client = made
+            .as_ref()
+            .map_err(|error| cannot("the HTTP client cannot be made", error.clone()))?;
+        let fields = fields_for(&self.settings).map_err(|error| cannot(&error.to_string(), error.internal().to_owned()))?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in &fields {
+            #[expect(clippy::disallowed_methods, reason = "this is where the credentials of a server are meant to go")]
+            let field = field_name(name).and_then(|field| Ok((field, field_value(name, value.expose())?)));
+            let (field, mut value) = field.map_err(|error| cannot(&error.to_string(), error.internal().to_owned()))?;
+            value.set_sensitive(true);
+            headers.insert(field, value);
+        }
+        Ok(HttpClient {
+            client: client.clone(),
+            headers,
+            answers: Arc::new(RawAnswers::with_tools_read()),
+            message_bytes: self.message_bytes(),
+        })
+    }
+
+    fn http_failure(&self, fault: HttpFault) -> Failed {
+        Failed::Otherwise(UpstreamError::from_http(&self.settings.name, fault, UpstreamStep::Start))
+    }
+
+    /// The longest message that is read.
+    fn message_bytes(&self) -> usize {
+        self.settings.upstream.answer_bytes.max(MAX_LIST_BYTES) + MESSAGE_FRAME_BYTES
+    }
+
+    fn not_in_time(&self) -> UpstreamError {
+        UpstreamError::NotInTime {
+            server: self.settings.name.clone(),
+            step: UpstreamStep::Start,
+            limit: self.settings.upstream.start_timeout,
+        }
     }
 
     fn connection(
@@ -153,11 +249,7 @@ impl Opening {
         let limit = self.settings.upstream.start_timeout;
         let server = || self.settings.name.clone();
         let Ok(shaken) = timeout(limit, serve_client_with_lifecycle(handler, transport, lifecycle)).await else {
-            return Err(Failed::Otherwise(UpstreamError::NotInTime {
-                server: server(),
-                step: UpstreamStep::Start,
-                limit,
-            }));
+            return Err(Failed::Otherwise(self.not_in_time()));
         };
         let mut service = shaken.map_err(|error| self.refusal(&error))?;
         let version = service

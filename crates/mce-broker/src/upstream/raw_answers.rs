@@ -10,6 +10,8 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value};
 
+use super::http_client::HttpFault;
+
 /// The result of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RawResult {
@@ -25,6 +27,7 @@ enum Place {
     Answered(RawResult),
     /// Its answer was too large to be kept.
     TooLarge,
+    Failed(HttpFault),
 }
 
 /// The requests of one connection whose results are kept.
@@ -32,6 +35,9 @@ enum Place {
 pub(super) struct RawAnswers {
     // Held for one look-up.
     places: Mutex<HashMap<RequestId, Place>>,
+    // Why another request failed last: before the connection stands, there is one at a time.
+    fault: Mutex<Option<HttpFault>>,
+    reads_tools: bool,
 }
 
 /// What became of a request.
@@ -41,9 +47,19 @@ pub(super) enum Fate {
     Unanswered,
     Answered(RawResult),
     TooLarge,
+    Failed(HttpFault),
 }
 
 impl RawAnswers {
+    /// As the default; but of a list of tools the service gets a copy if it can read it: over HTTP it takes header fields from
+    /// schemas. (MCP 2026-07-28, Transports, Custom headers.)
+    pub(super) fn with_tools_read() -> Self {
+        Self {
+            reads_tools: true,
+            ..Self::default()
+        }
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut HashMap<RequestId, Place>) -> T) -> T {
         work(&mut self.places.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -84,8 +100,11 @@ impl RawAnswers {
         let Some((id, result)) = id.and_then(|id| Some((id, message.remove("result")?))) else {
             return Err(Value::Object(message));
         };
+        let is_read = self.reads_tools && result.get("tools").is_some();
+        let tools = is_read.then(|| serde_json::from_value(result.clone()).ok()).flatten();
+        let copy = tools.map_or_else(|| ServerResult::empty(()), ServerResult::ListToolsResult);
         self.with(|places| places.insert(id.clone(), Place::Answered(RawResult { result, bytes })));
-        Ok(ServerJsonRpcMessage::response(ServerResult::empty(()), id))
+        Ok(ServerJsonRpcMessage::response(copy, id))
     }
 
     /// What is said to rmcp of a message that was too large, of which only the ends are known. If nothing tells which
@@ -105,6 +124,32 @@ impl RawAnswers {
         })
     }
 
+    /// Notes that the answer to a request is too large.
+    pub(super) fn note_too_large(&self, id: &RequestId) {
+        self.with(|places| places.insert(id.clone(), Place::TooLarge));
+    }
+
+    /// Notes why a message got no answer.
+    pub(super) fn note_fault(&self, message: &ClientJsonRpcMessage, fault: HttpFault) {
+        let JsonRpcMessage::Request(request) = message else {
+            return;
+        };
+        let is_kept = self.with(|places| {
+            places
+                .get_mut(&request.id)
+                .map(|place| *place = Place::Failed(fault.clone()))
+                .is_some()
+        });
+        if !is_kept {
+            *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
+        }
+    }
+
+    /// Why the last request failed whose result is not kept, such as the first.
+    pub(super) fn take_fault(&self) -> Option<HttpFault> {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// Takes what became of a request.
     pub(super) fn take(&self, id: &RequestId) -> Fate {
         match self.with(|places| places.remove(id)) {
@@ -112,6 +157,7 @@ impl RawAnswers {
             Some(Place::Sent) => Fate::Unanswered,
             Some(Place::Answered(result)) => Fate::Answered(result),
             Some(Place::TooLarge) => Fate::TooLarge,
+            Some(Place::Failed(fault)) => Fate::Failed(fault),
         }
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::http_client::HttpFault;
+
 /// What was going on with an MCP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpstreamStep {
@@ -77,6 +79,22 @@ pub enum UpstreamError {
         server: String,
         /// Its `WWW-Authenticate`.
         challenge: Option<String>,
+    },
+    /// It answered with a status that says nothing in the protocol's own words.
+    #[error("MCP server `{server}` answered with status {status}")]
+    Status {
+        /// The server.
+        server: String,
+        /// Of HTTP.
+        status: u16,
+        /// What had been asked.
+        step: UpstreamStep,
+    },
+    /// It sends elsewhere, where its credential must not go.
+    #[error("MCP server `{server}` redirects to another place")]
+    Redirected {
+        /// The server.
+        server: String,
     },
     /// It speaks no revision of the protocol that was tried.
     #[error("MCP server `{server}` speaks no revision of MCP that is spoken here")]
@@ -179,6 +197,23 @@ pub enum UpstreamError {
 }
 
 impl UpstreamError {
+    /// What a fault of HTTP is called.
+    pub(super) fn from_http(server: &str, fault: HttpFault, step: UpstreamStep) -> Self {
+        let server = server.to_owned();
+        match fault {
+            HttpFault::Unreachable(internal) => Self::Unreachable { server, internal },
+            HttpFault::Broken(_) => Self::Disconnected {
+                server,
+                status: None,
+                was_sent: true,
+                step,
+            },
+            HttpFault::Unauthorized(challenge) => Self::Unauthorized { server, challenge },
+            HttpFault::Status(status) => Self::Status { server, status, step },
+            HttpFault::Redirected => Self::Redirected { server },
+        }
+    }
+
     /// Whether what was asked may have been done, in whole or in part.
     pub fn may_have_effects(&self) -> bool {
         match self {
@@ -188,6 +223,7 @@ impl UpstreamError {
             | Self::Exited { .. }
             | Self::Unreachable { .. }
             | Self::Unauthorized { .. }
+            | Self::Redirected { .. }
             | Self::NoCommonVersion { .. }
             | Self::NotYet { .. }
             | Self::Busy { .. }
@@ -196,6 +232,8 @@ impl UpstreamError {
             // The server has seen the call: it may have failed half-way.
             Self::Refused { .. } | Self::InputRefused { .. } => true,
             Self::NotInTime { step, .. } | Self::Protocol { step, .. } | Self::TooLarge { step, .. } => *step == UpstreamStep::Call,
+            // With one of 400 to 499 it did not take the request.
+            Self::Status { status, step, .. } => *status >= 500 && *step == UpstreamStep::Call,
             Self::Disconnected { was_sent, step, .. } => *was_sent && *step == UpstreamStep::Call,
         }
     }
@@ -222,8 +260,10 @@ impl UpstreamError {
             Self::NotInTime { .. } => Some("`timeout` gives it longer; it was told to stop".to_owned()),
             Self::Busy { .. } => Some("call again later, or raise its `concurrency`".to_owned()),
             Self::TooLarge { .. } => Some("ask for less, or raise its `max_answer_bytes`".to_owned()),
+            Self::Redirected { .. } => Some("set its `url` to that place if you trust it".to_owned()),
             Self::NotConfigured { .. }
             | Self::Unreachable { .. }
+            | Self::Status { .. }
             | Self::Refused { .. }
             | Self::Protocol { .. }
             | Self::TooManyTools { .. }
@@ -248,6 +288,8 @@ impl UpstreamError {
             | Self::Unresolved { .. }
             | Self::Exited { .. }
             | Self::Unauthorized { challenge: None, .. }
+            | Self::Status { .. }
+            | Self::Redirected { .. }
             | Self::NotInTime { .. }
             | Self::Busy { .. }
             | Self::Refused { .. }

@@ -1,0 +1,369 @@
+//! HTTP as MCP servers are spoken to over it: one request at a time, its answer bounded, its result kept as written.
+//! Redirects are followed within the origin only, so that no credential reaches another.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{BoxStream, unfold};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::{Client, Method, Response, StatusCode, Url};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
+};
+use serde_json::Value;
+use sse_stream::Sse;
+use thiserror::Error;
+
+use super::raw_answers::RawAnswers;
+use super::sse::{SseEvent, SseReader};
+use crate::http::{MAX_REDIRECTS, chain, redirect};
+
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+/// Bytes of an answer with an error status that are read.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+
+/// Why a request got no answer of the protocol.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+pub(super) enum HttpFault {
+    /// There was no connection, so nothing was sent.
+    #[error("no connection: {0}")]
+    Unreachable(String),
+    /// The connection broke.
+    #[error("the connection broke: {0}")]
+    Broken(String),
+    /// It wants a credential, or another one.
+    #[error("not authorized")]
+    Unauthorized(Option<String>),
+    /// Another status than was expected.
+    #[error("status {0}")]
+    Status(u16),
+    /// It sends elsewhere.
+    #[error("redirected to another origin")]
+    Redirected,
+}
+
+type Fault = StreamableHttpError<HttpFault>;
+
+/// One server, as reached over HTTP.
+#[derive(Clone)]
+pub(super) struct HttpClient {
+    pub(super) client: Client,
+    /// Credential and configured fields.
+    pub(super) headers: HeaderMap,
+    pub(super) answers: Arc<RawAnswers>,
+    /// The largest message, in bytes.
+    pub(super) message_bytes: usize,
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HttpClient")
+    }
+}
+
+impl HttpClient {
+    /// Sends a request; follows redirects within its origin, those of other methods than GET only if they keep the method.
+    pub(super) async fn send(&self, method: Method, url: &str, headers: HeaderMap, body: Option<Vec<u8>>) -> Result<Response, HttpFault> {
+        let mut url: Url = url
+            .parse()
+            .map_err(|_| HttpFault::Unreachable("the URL cannot be read".to_owned()))?;
+        let origin = url.origin();
+        for _ in 0..=MAX_REDIRECTS {
+            let mut request = self.client.request(method.clone(), url.clone()).headers(self.headers.clone());
+            // After the configured ones: these are the protocol's own.
+            request = request.headers(headers.clone());
+            if let Some(body) = &body {
+                request = request.header(CONTENT_TYPE, JSON).body(body.clone());
+            }
+            let response = request.send().await.map_err(|error| fault(&error))?;
+            let status = response.status();
+            if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
+                return checked(response);
+            }
+            let location = redirect(status.as_u16(), response.headers(), response.url());
+            let keeps_method = method == Method::GET || matches!(status.as_u16(), 307 | 308);
+            url = location
+                .filter(|to| keeps_method && to.origin() == origin)
+                .ok_or(HttpFault::Redirected)?;
+        }
+        Err(HttpFault::Redirected)
+    }
+
+    async fn body(&self, mut response: Response, limit: usize) -> Result<Option<Vec<u8>>, HttpFault> {
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| fault(&error))? {
+            if body.len() + chunk.len() > limit {
+                return Ok(None);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Some(body))
+    }
+
+    /// What the service gets to read of a message.
+    pub(super) fn read(&self, text: &[u8]) -> Result<ServerJsonRpcMessage, serde_json::Error> {
+        let message = match self.answers.keep(serde_json::from_slice(text)?, text.len()) {
+            Ok(kept) => return Ok(kept),
+            Err(message) => message,
+        };
+        serde_json::from_value(message)
+    }
+
+    async fn post(
+        &self,
+        url: &str,
+        message: &ClientJsonRpcMessage,
+        session: Option<&str>,
+        mut headers: HeaderMap,
+    ) -> Result<StreamableHttpPostResponse, Fault> {
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        insert(&mut headers, SESSION, session);
+        let body = serde_json::to_vec(message)?;
+        let response = self.send(Method::POST, url, headers, Some(body)).await.map_err(as_fault)?;
+        let status = response.status();
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if !status.is_success() {
+            return self.refused(response, message, session.is_some()).await;
+        }
+        let new_session = response.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let kind = media_type(&response);
+        let JsonRpcMessage::Request(request) = message else {
+            // Nothing is awaited, so that whatever came does not matter.
+            return Ok(StreamableHttpPostResponse::Accepted);
+        };
+        match kind.as_str() {
+            EVENTS => Ok(StreamableHttpPostResponse::Sse(self.events(response), new_session)),
+            JSON => {
+                let Some(body) = self.body(response, self.message_bytes).await.map_err(StreamableHttpError::Client)? else {
+                    return Ok(StreamableHttpPostResponse::Json(self.too_large(&request.id), new_session));
+                };
+                Ok(StreamableHttpPostResponse::Json(self.read(&body)?, new_session))
+            }
+            _ => Err(StreamableHttpError::UnexpectedContentType(None)),
+        }
+    }
+
+    fn too_large(&self, id: &RequestId) -> ServerJsonRpcMessage {
+        self.answers.note_too_large(id);
+        ServerJsonRpcMessage::error(ErrorData::internal_error("the answer is too large", None), Some(id.clone()))
+    }
+
+    /// An error of the protocol if the body is one, else the status.
+    async fn refused(
+        &self,
+        response: Response,
+        message: &ClientJsonRpcMessage,
+        has_session: bool,
+    ) -> Result<StreamableHttpPostResponse, Fault> {
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && has_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let body = self.body(response, MAX_ERROR_BYTES).await.ok().flatten().unwrap_or_default();
+        let mut error = serde_json::from_slice::<Value>(&body).ok().and_then(|body| {
+            let error = serde_json::from_value::<ErrorData>(body.get("error")?.clone()).ok()?;
+            Some((error, body.get("id").is_none_or(Value::is_null)))
+        });
+        let JsonRpcMessage::Request(request) = message else {
+            return Err(StreamableHttpError::Client(HttpFault::Status(status.as_u16())));
+        };
+        if let Some((error, true)) = &error
+            && has_session
+            && status == StatusCode::BAD_REQUEST
+            && error.message.to_ascii_lowercase().contains("session")
+        {
+            // Many servers say so instead of 404.
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if error.is_none() && status.is_client_error() && matches!(request.request, ClientRequest::DiscoverRequest(_)) {
+            // A server that does not know of it may say so in any way.
+            error = Some((ErrorData::invalid_request(format!("status {}", status.as_u16()), None), true));
+        }
+        match error {
+            Some((error, _)) => {
+                let error = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+                Ok(StreamableHttpPostResponse::Json(error, None))
+            }
+            None => Err(StreamableHttpError::Client(HttpFault::Status(status.as_u16()))),
+        }
+    }
+
+    /// The events of an answer, of which the service gets those that it needs to read.
+    fn events(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
+        let reader = SseReader::new(response, self.message_bytes);
+        unfold((self.clone(), reader, Vec::new()), next_event).boxed()
+    }
+
+    async fn stream(&self, url: &str, session: Option<&str>, last_event: Option<&str>, mut headers: HeaderMap) -> Result<Response, Fault> {
+        headers.insert(ACCEPT, HeaderValue::from_static(EVENTS));
+        insert(&mut headers, SESSION, session);
+        insert(&mut headers, LAST_EVENT, last_event);
+        let response = self.send(Method::GET, url, headers, None).await.map_err(as_fault)?;
+        match response.status() {
+            status if status.is_success() && media_type(&response) == EVENTS => Ok(response),
+            StatusCode::NOT_FOUND if session.is_some() => Err(StreamableHttpError::SessionExpired),
+            // It has none, or does not say that it has none.
+            _ => Err(StreamableHttpError::ServerDoesNotSupportSse),
+        }
+    }
+}
+
+type Events = (HttpClient, SseReader, Vec<Sse>);
+
+async fn next_event((client, mut reader, mut ready): Events) -> Option<(Result<Sse, SseError>, Events)> {
+    loop {
+        if let Some(sse) = ready.pop() {
+            return Some((Ok(sse), (client, reader, ready)));
+        }
+        match reader.next().await {
+            Ok(Some(SseEvent::Whole(event))) => {
+                let mut sse = Sse::default();
+                sse.event = event.event;
+                sse.id = event.id;
+                sse.retry = event.retry;
+                // What is no message goes on as it is, and is refused there.
+                sse.data = event.data.map(|data| match client.read(data.as_bytes()) {
+                    Ok(message) => serde_json::to_string(&message).unwrap_or(data),
+                    Err(_) => data,
+                });
+                ready.push(sse);
+            }
+            Ok(Some(SseEvent::TooLarge { head, tail })) => {
+                let told = client.answers.too_large(&head, &tail);
+                ready.extend(
+                    told.iter()
+                        .filter_map(|message| Some(Sse::default().data(serde_json::to_string(message).ok()?))),
+                );
+            }
+            Ok(None) => return None,
+            Err(error) => return Some((Err(SseError::Body(Box::new(fault(&error)))), (client, reader, ready))),
+        }
+    }
+}
+
+impl StreamableHttpClient for HttpClient {
+    type Error = HttpFault;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Fault> {
+        self.answers.note_sent(&message);
+        let posted = self
+            .post(&uri, &message, session_id.as_deref(), custom_headers.into_iter().collect())
+            .await;
+        if let Err(error) = &posted {
+            self.answers.note_fault(&message, seen_as(error));
+        }
+        posted
+    }
+
+    async fn post_message_with_response_limits(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+        _limits: StreamableHttpResponseLimits,
+    ) -> Result<StreamableHttpPostResponse, Fault> {
+        self.post_message(uri, message, session_id, auth_header, custom_headers).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Fault> {
+        let mut headers: HeaderMap = custom_headers.into_iter().collect();
+        insert(&mut headers, SESSION, Some(&session_id));
+        // A server need not know how to end a session, and it ends by itself.
+        self.send(Method::DELETE, &uri, headers, None).await.map(|_| ()).map_err(as_fault)
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Fault> {
+        let headers = custom_headers.into_iter().collect();
+        let response = self.stream(&uri, session_id.as_deref(), last_event_id.as_deref(), headers).await?;
+        Ok(self.events(response))
+    }
+}
+
+/// Credentials that are missing or not enough are told apart from all other statuses.
+fn checked(response: Response) -> Result<Response, HttpFault> {
+    let challenge = response
+        .headers()
+        .get(WWW_AUTHENTICATE)
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned);
+    match response.status() {
+        StatusCode::UNAUTHORIZED => Err(HttpFault::Unauthorized(challenge)),
+        StatusCode::FORBIDDEN if challenge.is_some() => Err(HttpFault::Unauthorized(challenge)),
+        _ => Ok(response),
+    }
+}
+
+fn fault(error: &reqwest::Error) -> HttpFault {
+    if error.is_connect() || error.is_builder() {
+        HttpFault::Unreachable(chain(error))
+    } else {
+        HttpFault::Broken(chain(error))
+    }
+}
+
+fn as_fault(fault: HttpFault) -> Fault {
+    match fault {
+        HttpFault::Unauthorized(challenge) => StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge.unwrap_or_default())),
+        HttpFault::Unreachable(_) | HttpFault::Broken(_) | HttpFault::Status(_) | HttpFault::Redirected => {
+            StreamableHttpError::Client(fault)
+        }
+    }
+}
+
+fn seen_as(error: &Fault) -> HttpFault {
+    match error {
+        StreamableHttpError::Client(fault) => fault.clone(),
+        StreamableHttpError::AuthRequired(required) => {
+            let challenge = &required.www_authenticate_header;
+            HttpFault::Unauthorized((!challenge.is_empty()).then(|| challenge.clone()))
+        }
+        other => HttpFault::Broken(other.to_string()),
+    }
+}
+
+fn insert(headers: &mut HeaderMap, name: HeaderName, value: Option<&str>) {
+    // A server that makes an id that cannot be sent back will say what it misses.
+    if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+        headers.insert(name, value);
+    }
+}
+
+/// Without parameters, in lower case.
+fn media_type(response: &Response) -> String {
+    let value = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
