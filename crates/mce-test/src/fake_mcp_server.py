@@ -16,13 +16,20 @@
     stubborn       it ends neither at the end of its input nor by SIGTERM
     late_tools     tools that come, with a notice, right after `initialized`
     capabilities   what it says that it can do
+    http           "json", "events" or "sse" (the old transport): it listens on a port of its own and prints it
+    token          over HTTP, what `Authorization` must be
+    refuse_post    over HTTP, the status that each POST to its endpoint gets
+    elsewhere      over HTTP, where each POST to its endpoint is redirected to
 """
 
+import http.server
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 SPEC = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
@@ -34,7 +41,14 @@ CLIENT = {}
 WAITING = {}
 
 
+# Over HTTP each request has a thread of its own, and its messages a place of their own.
+PLACE = threading.local()
+SESSIONS = {}
+
+
 def out(message):
+    if hasattr(PLACE, "messages"):
+        return PLACE.messages.put({"jsonrpc": "2.0", **message})
     for line in SPEC.get("junk", []):
         sys.stdout.write(line + "\n")
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
@@ -62,7 +76,7 @@ def tool(name, **more):
 
 def all_tools():
     named = ["echo", "seen", "environment", "big", "die", "never", "slow", "fail", "refuse", "change", "child", "pid"]
-    named += ["progress", "log", "roots", "sampling", "elicitation", "structured", "nothing", "not_a_result", "spam"]
+    named += ["progress", "log", "roots", "sampling", "elicitation", "structured", "nothing", "not_a_result", "spam", "expire"]
     tools = [tool(name) for name in named]
     tools += [tool(f"tool_{number}") for number in range(SPEC.get("tools", 0))]
     tools += [tool(f"big_{number}", filler="x" * (64 << 10)) for number in range(SPEC.get("big_tools", 0))]
@@ -102,14 +116,18 @@ def is_modern(request):
     return PREFIX + "protocolVersion" in meta
 
 
-def changed(request=None):
-    message = {"method": "notifications/tools/list_changed"}
-    if SUBSCRIPTION:
-        message["params"] = {"_meta": {PREFIX + "subscriptionId": SUBSCRIPTION[0]}}
-    out(message)
-
-
 SUBSCRIPTION = []
+UNTOLD = []
+
+
+def changed():
+    message = {"method": "notifications/tools/list_changed"}
+    if ERA == "legacy" or (ERA == "dual" and CLIENT):
+        return out(message)
+    if not SUBSCRIPTION:
+        return UNTOLD.append(True)
+    message["params"] = {"_meta": {PREFIX + "subscriptionId": SUBSCRIPTION[0]}}
+    out(message)
 
 
 def call(request):
@@ -168,6 +186,8 @@ def call(request):
         result(request, {})
     elif name == "not_a_result":
         result(request, ["no"])
+    elif name == "expire":
+        result(request, text("done"))
     elif name == "spam":
         for number in range(arguments["count"]):
             out({"id": f"spam-{number}", "method": "ping"})
@@ -213,12 +233,121 @@ def handle(message):
     if method == "subscriptions/listen" and ERA != "legacy":
         SUBSCRIPTION[:] = [message["id"]]
         told = {"notifications": message["params"]["notifications"], "_meta": {PREFIX + "subscriptionId": message["id"]}}
-        return out({"method": "notifications/subscriptions/acknowledged", "params": told})
+        out({"method": "notifications/subscriptions/acknowledged", "params": told})
+        if UNTOLD:
+            UNTOLD.clear()
+            changed()
+        return
     if method == "tools/list":
         return list_tools(message)
     if method == "tools/call":
         return call(message)
     error(message, -32601, f"unknown method {method}")
+
+
+class Http(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, kind=None, body=b"", **headers):
+        self.send_response(status)
+        if kind:
+            self.send_header("Content-Type", kind)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def is_refused(self):
+        if "token" in SPEC and self.headers.get("Authorization") != SPEC["token"]:
+            metadata = 'Bearer resource_metadata="http://127.0.0.1/.well-known/oauth-protected-resource"'
+            self.answer(401, "text/plain", b"no", WWW_Authenticate=metadata)
+            return True
+        return False
+
+    def do_DELETE(self):
+        self.answer(200 if SESSIONS.pop(self.headers.get("Mcp-Session-Id"), None) else 404)
+
+    def do_GET(self):
+        if self.is_refused():
+            return
+        if SPEC["http"] != "sse":
+            return self.answer(405)
+        messages = queue.Queue()
+        SESSIONS["sse"] = messages
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(b": welcome\n\nevent: endpoint\ndata: /messages?session=1\n\n")
+        while True:
+            self.write_event(messages.get())
+
+    def write_event(self, message):
+        self.wfile.write(b"event: message\ndata: " + json.dumps(message).encode() + b"\n\n")
+        self.wfile.flush()
+
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.is_refused():
+            return
+        if self.path == "/messages?session=1":
+            self.answer(202)
+            PLACE.messages = SESSIONS["sse"]
+            return handle(message)
+        if "elsewhere" in SPEC:
+            return self.answer(307, Location=SPEC["elsewhere"])
+        if "refuse_post" in SPEC or SPEC["http"] == "sse":
+            return self.answer(SPEC.get("refuse_post", 405), "text/html", b"<h1>no</h1>")
+        method, session = message.get("method"), self.headers.get("Mcp-Session-Id")
+        if session and session not in SESSIONS:
+            return self.answer(404)
+        if method == "tools/call" and message["params"]["name"] == "expire":
+            SESSIONS.clear()
+        PLACE.messages = queue.Queue()
+        handle(message)
+        new = {}
+        if method == "initialize":
+            session = f"session-{len(RECEIVED)}"
+            SESSIONS[session] = True
+            new["Mcp_Session_Id"] = session
+        if "id" not in message or method is None:
+            return self.answer(202)
+        if SPEC["http"] == "json":
+            while not PLACE.messages.empty():
+                last = PLACE.messages.get()
+            return self.answer(200, "application/json", json.dumps(last).encode(), **new)
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        for name, value in new.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        while True:
+            # A call that is never answered keeps its stream until the client closes it.
+            try:
+                told = PLACE.messages.get(timeout=0.1)
+                self.write_event(told)
+                if told.get("id") == message["id"] and "method" not in told:
+                    self.close_connection = True
+                    return
+            except queue.Empty:
+                self.wfile.write(b": still here\n\n")
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        pass
+
+
+def serve_http():
+    server = Server(("127.0.0.1", 0), Http)
+    print(server.server_address[1], flush=True)
+    server.serve_forever()
 
 
 def main():
@@ -230,6 +359,8 @@ def main():
     for number in range(SPEC.get("stderr_flood", 0)):
         print(f"warning number {number}", file=sys.stderr)
     time.sleep(SPEC.get("start_delay", 0))
+    if "http" in SPEC:
+        return serve_http()
     for line in sys.stdin:
         if not SPEC.get("never_ready"):
             handle(json.loads(line))

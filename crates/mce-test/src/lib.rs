@@ -7,4 +7,4 @@ mod fake_api;
 mod fake_mcp_server;
 
 pub use fake_api::{FakeAnswer, FakeApi, ReceivedRequest};
-pub use fake_mcp_server::fake_mcp_server;
+pub use fake_mcp_server::{HttpServerProcess, fake_mcp_server};

@@ -14,6 +14,7 @@ mod connection;
 mod handler;
 mod http_client;
 mod link;
+mod listen;
 mod notes;
 mod open;
 mod pipe_transport;

@@ -19,6 +19,7 @@ use super::client_requests::ClientRequests;
 use super::connection::{Connection, MAX_LIST_BYTES, end_of};
 use super::handler::{Handler, ProgressSinks};
 use super::http_client::{HttpClient, HttpFault};
+use super::listen::listen;
 use super::notes::Notes;
 use super::pipe_transport::PipeTransport;
 use super::raw_answers::RawAnswers;
@@ -81,7 +82,12 @@ impl Opening {
             Era::Legacy | Era::Modern => era,
         };
         match self.try_era(other).await {
-            Ok(connection) => Ok((connection, other)),
+            Ok(connection) => {
+                if other == Era::Modern {
+                    tokio::spawn(listen(connection.peer.clone(), self.settings.name.clone(), self.changed.clone()));
+                }
+                Ok((connection, other))
+            }
             Err(Failed::Refused(error) | Failed::Otherwise(error)) => Err(error),
         }
     }

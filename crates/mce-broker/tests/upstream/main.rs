@@ -2,8 +2,11 @@
 
 #![cfg(test)]
 
+mod asking;
 mod bench;
 mod calls;
 mod hostile;
+mod http;
 mod life;
+mod real;
 mod tools;
