@@ -18,9 +18,7 @@ type Work = Box<dyn FnOnce() + Send>;
 /// nowhere until set otherwise. It is killed when the *thread* that started it ends: start it through
 /// [`with_lasting_parent`] unless that thread lives as long as the process.
 pub fn command(program: impl AsRef<OsStr>, directory: &Path) -> Command {
-    let mut command = plain_command(program, directory);
-    command.process_group(0);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut command = outliving_command(program, directory);
     let parent = getpid();
     let die_with_parent = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -34,6 +32,14 @@ pub fn command(program: impl AsRef<OsStr>, directory: &Path) -> Command {
     // SAFETY: between fork and exec only async-signal-safe calls are allowed. `die_with_parent` makes two plain system
     // calls and neither allocates nor locks; its errors are made of numbers.
     unsafe { command.pre_exec(die_with_parent) };
+    command
+}
+
+/// As [`command`], but it goes on when the process that started it ends: for what has to be done then.
+pub fn outliving_command(program: impl AsRef<OsStr>, directory: &Path) -> Command {
+    let mut command = plain_command(program, directory);
+    command.process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     close_inherited(&mut command);
     command
 }

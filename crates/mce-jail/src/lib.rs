@@ -39,7 +39,7 @@ mod seal_steps;
 mod spec;
 mod system_call;
 
-pub use command::{command, with_lasting_parent};
+pub use command::{command, outliving_command, with_lasting_parent};
 pub use descriptors::{kill_process, recv_with_fds, send_with_fds};
 pub use fork_server::{ForkServer, control_socket, wait_for_worker};
 pub use jail_error::JailError;

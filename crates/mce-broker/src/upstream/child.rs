@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use super::bounded_lines::{BoundedLines, Line};
 use super::notes::{MAX_LINE_BYTES, Notes};
+use super::reaper::Reaper;
 
 /// What a server has to end after its input ended, and again after it was told to terminate.
 const GRACE: Duration = Duration::from_secs(2);
@@ -49,13 +50,16 @@ pub(super) struct ServerProcess {
 /// Its ends that messages go through.
 pub(super) type Pipes = (ChildStdout, ChildStdin);
 
-/// All processes of a server; killed when this is dropped.
+/// All processes of a server; killed when this is dropped, or when we are.
 #[derive(Debug)]
-struct Group(Option<Pid>);
+struct Group {
+    id: Option<Pid>,
+    reaper: Arc<Reaper>,
+}
 
 impl Group {
     fn signal(&self, signal: Signal) {
-        if let Some(group) = self.0 {
+        if let Some(group) = self.id {
             // Fails if nobody is left in it, which is what is wanted.
             let _ = kill_process_group(group, signal);
         }
@@ -65,6 +69,9 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
+        if let Some(group) = self.id {
+            self.reaper.end(group);
+        }
     }
 }
 
@@ -73,7 +80,12 @@ impl Drop for Group {
 /// # Errors
 ///
 /// Those of the system, e.g. if there is no such program.
-pub(super) async fn start(name: &str, server: &StdioServer, directory: &Path, notes: &Arc<Notes>) -> io::Result<(ServerProcess, Pipes)> {
+pub(super) async fn start(
+    name: &str,
+    server: &StdioServer,
+    directory: &Path,
+    (notes, reaper): (&Arc<Notes>, &Arc<Reaper>),
+) -> io::Result<(ServerProcess, Pipes)> {
     let mut command = mce_jail::command(&server.command, server.cwd.as_deref().unwrap_or(directory));
     command.args(&server.args).envs(base_environment(&mce_config::env::snapshot()));
     #[expect(clippy::disallowed_methods, reason = "this is where the variables of a server are meant to go")]
@@ -89,7 +101,13 @@ pub(super) async fn start(name: &str, server: &StdioServer, directory: &Path, no
         })
     };
     let mut child = tokio::task::spawn_blocking(spawning).await.map_err(io::Error::other)???;
-    let group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
+    let group = Group {
+        id: child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)),
+        reaper: Arc::clone(reaper),
+    };
+    if let Some(group) = group.id {
+        reaper.add(group);
+    }
     let missing = || io::Error::other("a pipe to it is missing");
     let pipes = (child.stdout.take().ok_or_else(missing)?, child.stdin.take().ok_or_else(missing)?);
     if let Some(stderr) = child.stderr.take() {

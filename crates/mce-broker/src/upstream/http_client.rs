@@ -225,15 +225,17 @@ async fn next_event((client, mut reader, mut ready): Events) -> Option<(Result<S
         }
         match reader.next().await {
             Ok(Some(SseEvent::Whole(event))) => {
-                let mut sse = Sse::default();
-                sse.event = event.event;
-                sse.id = event.id;
-                sse.retry = event.retry;
                 // What is no message goes on as it is, and is refused there.
-                sse.data = event.data.map(|data| match client.read(data.as_bytes()) {
+                let data = event.data.map(|data| match client.read(data.as_bytes()) {
                     Ok(message) => serde_json::to_string(&message).unwrap_or(data),
                     Err(_) => data,
                 });
+                let sse = Sse {
+                    event: event.event,
+                    data,
+                    id: event.id,
+                    retry: event.retry,
+                };
                 ready.push(sse);
             }
             Ok(Some(SseEvent::TooLarge { head, tail })) => {

@@ -19,6 +19,7 @@ mod notes;
 mod open;
 mod pipe_transport;
 mod raw_answers;
+mod reaper;
 mod sse;
 mod sse_transport;
 mod upstream_error;
@@ -117,6 +118,7 @@ impl Upstreams {
     pub fn with_client(settings: &Settings, client: &Arc<dyn ClientRequests>) -> Self {
         let (changed, _) = broadcast::channel(CHANGES_KEPT);
         let http = Arc::default();
+        let reaper = Arc::default();
         let is_upstream = |server: &&ServerSettings| match server.origin {
             Origin::McpStdio(_) | Origin::McpHttp(_) => true,
             Origin::OpenApi(_) => false,
@@ -129,6 +131,7 @@ impl Upstreams {
                 notes: Arc::<Notes>::default(),
                 changed: changed.clone(),
                 http: Arc::clone(&http),
+                reaper: Arc::clone(&reaper),
             };
             (server.name.clone(), Server::new(opening))
         });

@@ -23,6 +23,7 @@ use super::listen::listen;
 use super::notes::Notes;
 use super::pipe_transport::PipeTransport;
 use super::raw_answers::RawAnswers;
+use super::reaper::Reaper;
 use super::sse_transport::SseTransport;
 use super::upstream_error::{UpstreamError, UpstreamStep};
 use crate::credential::fields_for;
@@ -41,6 +42,8 @@ pub(super) struct Opening {
     pub(super) client: Arc<dyn ClientRequests>,
     pub(super) notes: Arc<Notes>,
     pub(super) changed: broadcast::Sender<String>,
+    /// Of all servers.
+    pub(super) reaper: Arc<Reaper>,
     /// The HTTP client of all servers, made when the first needs it: that takes longer than the program may take to start.
     pub(super) http: Arc<OnceLock<Result<reqwest::Client, String>>>,
 }
@@ -104,7 +107,7 @@ impl Opening {
 
     async fn over_pipes(&self, server: &StdioServer, era: Era) -> Result<Connection, Failed> {
         let name = &self.settings.name;
-        let started = child::start(name, server, &self.directory, &self.notes).await;
+        let started = child::start(name, server, &self.directory, (&self.notes, &self.reaper)).await;
         let (process, pipes) = started.map_err(|error| {
             Failed::Otherwise(UpstreamError::CannotStart {
                 server: name.clone(),

@@ -54,7 +54,7 @@ async fn every_way_of_http_and_every_era_works() {
 async fn an_answer_that_is_too_large_is_an_error_in_every_way() {
     for way in ["json", "events", "sse"] {
         let (bench, _server) = bench(&json!({"http": way}), HttpTransport::Auto, |server| {
-            server.upstream.answer_bytes = 1 << 20
+            server.upstream.answer_bytes = 1 << 20;
         });
         for bytes in [2 << 20, 50_000_000] {
             let error = bench.call("big", json!({"bytes": bytes})).await.unwrap_err();

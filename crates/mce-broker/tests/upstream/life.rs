@@ -192,3 +192,34 @@ fn a_runtime_that_ends_takes_them_too() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(until("all ended", || !processes.iter().any(|process| is_alive(*process))));
 }
+
+/// Not a test of its own: what the next one kills. It does nothing unless that has started it.
+#[tokio::test]
+async fn a_host_that_is_to_be_killed() {
+    let Some(file) = mce_config::env::snapshot().remove("MCE_TEST_HOST") else {
+        return;
+    };
+    let bench = Bench::new(&json!({"stubborn": true}));
+    let processes = bench.text("child", json!({})).await;
+    std::fs::write(format!("{file}.new"), processes).unwrap();
+    std::fs::rename(format!("{file}.new"), file).unwrap();
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test]
+async fn a_host_that_is_killed_takes_all_that_its_servers_started() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("processes");
+    let mut command = mce_jail::command(std::env::current_exe().unwrap(), folder.path());
+    command
+        .args(["--exact", "life::a_host_that_is_to_be_killed"])
+        .env("MCE_TEST_HOST", &file);
+    command.envs(mce_config::env::snapshot().get_key_value("PATH"));
+    let mut host = mce_jail::with_lasting_parent(move || command.spawn()).unwrap().unwrap();
+    until("the servers run", || file.exists()).await;
+    let processes = processes(&serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap());
+    assert!(processes.iter().all(|process| is_alive(*process)));
+    host.kill().unwrap();
+    host.wait().unwrap();
+    until("all ended", || !processes.iter().any(|process| is_alive(*process))).await;
+}
