@@ -42,10 +42,12 @@ pub struct Answer {
     pub effect: Effect,
     /// The value.
     pub value: AnswerValue,
-    /// The status, 200 to 299 or 304.
-    pub status: u16,
+    /// The status, 200 to 299 or 304; `None` for a tool.
+    pub status: Option<u16>,
     /// Header fields that tell about pages, limits and places, with lower-case names.
     pub headers: Vec<(String, String)>,
+    /// Content blocks of a tool, a JSON array; what of them the value leaves out, too.
+    pub content: Option<Box<RawValue>>,
     /// From the start of the call to its end.
     pub elapsed: Duration,
 }

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use mce_catalog::function::{Function, Parameter};
+use mce_catalog::function::{Function, Location, Parameter, Target};
+use mce_catalog::schema;
 use mce_catalog::view::{ArgumentPlace, FilledArgument};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -23,6 +24,8 @@ const MAX_LISTED: usize = 20;
 pub(crate) struct Arguments<'a> {
     pub(crate) parameters: Vec<Argument<'a>>,
     pub(crate) body: Option<BodyArgument<'a>>,
+    /// What a tool takes beyond its parameters, by name.
+    pub(crate) more: Vec<(String, Value)>,
 }
 
 /// A parameter and its value, which is not null.
@@ -50,6 +53,7 @@ pub(crate) struct BodyArgument<'a> {
 /// Reads the arguments of a call.
 ///
 /// What the call does not give is filled in as configured. Null counts as not given: nothing can be sent for it but in a JSON body. (OpenAPI 3.2, Appendix C, Undefined Values.)
+/// A tool gets it where its schema has null.
 pub(crate) fn read_arguments<'a>(
     found: &'a FoundFunction,
     caller: Caller,
@@ -71,9 +75,16 @@ pub(crate) fn read_arguments<'a>(
     }
     let mut slots: Vec<Option<Argument<'_>>> = function.parameters.iter().map(|_| None).collect();
     let mut body = None;
+    let mut more = Vec::new();
     for (name, text) in members {
         let value = parse_strict(text.get()).map_err(|e| CallError::argument(format!("argument `{name}` cannot be read: {e}")))?;
         let is_second = match names.find(&name) {
+            None if accepts_more(function) => {
+                refuse_big_integer(&name, text)?;
+                let is_known = more.iter().any(|(known, _)| *known == name);
+                more.push((name.clone().into_owned(), value));
+                is_known
+            }
             None => return Err(names.unknown(&name)),
             Some(ArgumentPlace::Body) => body
                 .replace(BodyArgument {
@@ -93,13 +104,22 @@ pub(crate) fn read_arguments<'a>(
         }
     }
     for slot in &mut slots {
-        slot.take_if(|argument| argument.value.is_null());
+        slot.take_if(|argument| argument.value.is_null() && !takes_null(argument.parameter, found));
     }
     fill(function, filled, &mut slots, &mut body)?;
     let parameters: Vec<_> = slots.into_iter().flatten().collect();
     let body = body.filter(|given| !given.value.is_null() || function.body.as_ref().is_some_and(|body| body.is_required));
     names.refuse_missing(&parameters, body.is_some())?;
-    Ok(Arguments { parameters, body })
+    Ok(Arguments { parameters, body, more })
+}
+
+fn accepts_more(function: &Function) -> bool {
+    matches!(&function.target, Target::Tool(tool) if tool.accepts_more)
+}
+
+/// Whether null is a value of a tool's argument, as far as its type says so plainly.
+fn takes_null(parameter: &Parameter, found: &FoundFunction) -> bool {
+    parameter.location == Location::Argument && schema::admits_null(&parameter.schema, &found.types)
 }
 
 /// Puts configured values where the call gave none.

@@ -77,7 +77,9 @@ impl Audit {
         let mut record = self.record("intent", run, &format!("{}.{}", function.server, function.python));
         set(&mut record, "operation", json!(function.operation));
         let names = arguments.parameters.iter().map(|argument| argument.parameter.key.as_str());
-        let names: Vec<_> = names.chain(arguments.body.as_ref().map(|_| "body")).take(MAX_NAMES).collect();
+        let more = arguments.more.iter().map(|(name, _)| name.as_str());
+        let body = arguments.body.as_ref().map(|_| "body");
+        let names: Vec<_> = names.chain(body).chain(more).take(MAX_NAMES).collect();
         set(&mut record, "arguments", json!(names));
         set(&mut record, "arguments_sha256", json!(sha256_hex(text.get())));
         set(&mut record, "effect", json!(function.effect.as_str()));
@@ -144,12 +146,14 @@ impl Audit {
 }
 
 impl OpenCall<'_> {
-    /// Writes the outcome: the status and the bytes of the answer, or the error.
-    pub(crate) fn end(mut self, outcome: Result<(u16, usize), &CallError>) {
+    /// Writes the outcome: the status, if it has one, and the bytes of the answer, or the error.
+    pub(crate) fn end(mut self, outcome: Result<(Option<u16>, usize), &CallError>) {
         match outcome {
             Ok((status, bytes)) => {
                 self.set("ok", json!(true));
-                self.set("status", json!(status));
+                if let Some(status) = status {
+                    self.set("status", json!(status));
+                }
                 self.set("bytes", json!(bytes));
             }
             Err(error) => {

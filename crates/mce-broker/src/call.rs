@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mce_catalog::function::{HttpTarget, Target};
+use mce_catalog::function::{Function, HttpTarget, Target};
 use mce_config::{ServerSettings, Settings};
 use reqwest::Request;
 use serde_json::value::RawValue;
@@ -23,7 +23,8 @@ use crate::pinned_resolver::PinnedResolver;
 use crate::policy;
 use crate::redact::Redactor;
 use crate::request::{RequestParts, build_request};
-use crate::validate::Validators;
+use crate::upstream::Upstreams;
+use crate::validate::{FunctionValidators, Validators};
 
 /// What a broker is made of.
 pub struct BrokerOptions {
@@ -102,8 +103,9 @@ pub struct Broker {
     pub(crate) allowed_hosts: Arc<AllowedHosts>,
     /// For what programs fetch and for errors.
     pub(crate) redactor: Redactor,
-    /// For answers of APIs.
-    answer_redactor: Redactor,
+    /// For answers of APIs and tools.
+    pub(crate) answer_redactor: Redactor,
+    pub(crate) upstreams: Arc<Upstreams>,
     validators: Validators,
 }
 
@@ -126,8 +128,14 @@ impl Broker {
             redactor: Redactor::new(&options.settings.servers),
             answer_redactor: Redactor::with_places(&options.settings.servers),
             validators: Validators::default(),
+            upstreams: Arc::new(Upstreams::new(&options.settings)),
             options,
         })
+    }
+
+    /// The MCP servers of the settings.
+    pub const fn upstreams(&self) -> &Arc<Upstreams> {
+        &self.upstreams
     }
 
     /// Calls a function. Dropping the future cancels the call; the audit log then says so.
@@ -153,7 +161,7 @@ impl Broker {
     async fn call_found(&self, request: CallRequest<'_>, found: &Arc<FoundFunction>) -> Result<Answer, CallError> {
         match &found.function.target {
             Target::Http(target) => self.call_api(request, found, target).await,
-            Target::Tool(_) => Err(CallError::policy("MCP servers are not connected")),
+            Target::Tool(tool) => Box::pin(self.call_tool(request, found, tool)).await,
         }
     }
 
@@ -184,29 +192,32 @@ impl Broker {
         target: &HttpTarget,
         arguments: &Arguments<'_>,
     ) -> Result<RequestParts, CallError> {
-        let validators = self.validators.of(found);
-        let blame = |is_filled, error: CallError| {
-            if is_filled {
-                misfit(&found.function, &error.to_string())
-            } else {
-                error
-            }
-        };
-        for argument in &arguments.parameters {
-            validators
-                .check_parameter(argument)
-                .map_err(|error| blame(argument.is_filled, error))?;
-        }
+        let validators = self.checked_parameters(found, arguments)?;
         let chosen = arguments
             .body
             .as_ref()
             .map(|body| {
                 validators
                     .choose_variant(&found.function, body)
-                    .map_err(|error| blame(body.is_filled, error))
+                    .map_err(|error| blame(&found.function, body.is_filled, error))
             })
             .transpose()?;
         build_request(target, arguments, chosen.as_ref())
+    }
+
+    /// The validators, after every parameter was found to fit its schema.
+    pub(crate) fn checked_parameters(
+        &self,
+        found: &Arc<FoundFunction>,
+        arguments: &Arguments<'_>,
+    ) -> Result<Arc<FunctionValidators>, CallError> {
+        let validators = self.validators.of(found);
+        for argument in &arguments.parameters {
+            validators
+                .check_parameter(argument)
+                .map_err(|error| blame(&found.function, argument.is_filled, error))?;
+        }
+        Ok(validators)
     }
 
     async fn send(
@@ -229,8 +240,9 @@ impl Broker {
             function: qualified(found),
             effect: found.function.effect,
             value,
-            status,
+            status: Some(status),
             headers,
+            content: None,
             elapsed: started.elapsed(),
         })
     }
@@ -244,7 +256,7 @@ impl Broker {
         error.map_text(|text| self.redactor.text(text).into_owned())
     }
 
-    fn server(&self, name: &str) -> Result<&ServerSettings, CallError> {
+    pub(crate) fn server(&self, name: &str) -> Result<&ServerSettings, CallError> {
         let server = self.options.settings.servers.iter().find(|server| server.name == name);
         server.ok_or_else(|| CallError::policy(format!("`{name}` is not configured any more")))
     }
@@ -259,7 +271,12 @@ impl std::fmt::Debug for BrokerOptions {
     }
 }
 
-fn qualified(found: &FoundFunction) -> String {
+/// A value that the configuration filled in is not the caller's fault.
+fn blame(function: &Function, is_filled: bool, error: CallError) -> CallError {
+    if is_filled { misfit(function, &error.to_string()) } else { error }
+}
+
+pub(crate) fn qualified(found: &FoundFunction) -> String {
     format!("{}.{}", found.function.server, found.function.python)
 }
 

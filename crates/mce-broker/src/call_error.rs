@@ -45,6 +45,11 @@ pub enum CallErrorKind {
         /// Its body as JSON, or as a text; bounded.
         body: Option<Box<Value>>,
     },
+    /// A tool said that it failed, or its MCP server could not be asked.
+    Tool {
+        /// The tool may have done something.
+        may_have_effects: bool,
+    },
     /// Not allowed by configuration. Nothing was sent.
     Policy,
     /// The API took too long.
@@ -56,11 +61,12 @@ pub enum CallErrorKind {
 }
 
 impl CallErrorKind {
-    /// The error type of a run: `argument`, `api`, `policy`, `timeout`, `output` or `internal`.
+    /// The error type of a run: `argument`, `api`, `tool`, `policy`, `timeout`, `output` or `internal`.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Argument => "argument",
             Self::Api { .. } => "api",
+            Self::Tool { .. } => "tool",
             Self::Policy => "policy",
             Self::Timeout => "timeout",
             Self::Output => "output",
@@ -129,9 +135,12 @@ impl CallError {
     pub fn status(&self) -> Option<u16> {
         match &self.kind {
             CallErrorKind::Api { status, .. } => *status,
-            CallErrorKind::Argument | CallErrorKind::Policy | CallErrorKind::Timeout | CallErrorKind::Output | CallErrorKind::Internal => {
-                None
-            }
+            CallErrorKind::Argument
+            | CallErrorKind::Tool { .. }
+            | CallErrorKind::Policy
+            | CallErrorKind::Timeout
+            | CallErrorKind::Output
+            | CallErrorKind::Internal => None,
         }
     }
 
@@ -139,9 +148,12 @@ impl CallError {
     pub fn body(&self) -> Option<&Value> {
         match &self.kind {
             CallErrorKind::Api { body, .. } => body.as_deref(),
-            CallErrorKind::Argument | CallErrorKind::Policy | CallErrorKind::Timeout | CallErrorKind::Output | CallErrorKind::Internal => {
-                None
-            }
+            CallErrorKind::Argument
+            | CallErrorKind::Tool { .. }
+            | CallErrorKind::Policy
+            | CallErrorKind::Timeout
+            | CallErrorKind::Output
+            | CallErrorKind::Internal => None,
         }
     }
 }

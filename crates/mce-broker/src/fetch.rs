@@ -135,7 +135,7 @@ impl Broker {
         let mut request = hop.request();
         *request.timeout_mut() = Some(deadline.saturating_duration_since(Instant::now()));
         let outcome = self.fetch_http.send_once(request).await;
-        intent.end(outcome.as_ref().map(|answer| (answer.status, answer.body.len())));
+        intent.end(outcome.as_ref().map(|answer| (Some(answer.status), answer.body.len())));
         outcome
     }
 

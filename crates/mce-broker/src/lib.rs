@@ -27,6 +27,7 @@ mod request;
 mod results;
 mod schema_fault;
 mod stream;
+mod tool;
 mod upstream;
 mod validate;
 

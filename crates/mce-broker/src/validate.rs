@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jsonschema::{PatternOptions, Validator};
-use mce_catalog::function::{BodyFormat, BodyVariant, Function};
+use mce_catalog::function::{BodyFormat, BodyVariant, Function, ToolTarget};
 use mce_catalog::schema::{View, merged, self_contained};
 use serde_json::{Map, Value};
 
@@ -32,6 +32,8 @@ pub(crate) struct FunctionValidators {
     found: Arc<FoundFunction>,
     parameters: Vec<OnceLock<Option<Validator>>>,
     bodies: Vec<OnceLock<Option<Validator>>>,
+    /// All arguments of a tool together.
+    whole: OnceLock<Option<Validator>>,
 }
 
 /// How a body is sent.
@@ -69,6 +71,7 @@ impl FunctionValidators {
         Self {
             parameters,
             bodies: (0..variants).map(|_| OnceLock::new()).collect(),
+            whole: OnceLock::new(),
             found,
         }
     }
@@ -77,6 +80,12 @@ impl FunctionValidators {
     pub(crate) fn check_parameter(&self, argument: &Argument<'_>) -> Result<(), CallError> {
         let cell = self.parameters.get(argument.index);
         self.check(cell, &argument.parameter.schema, &argument.name, &argument.value)
+            .map_err(CallError::argument)
+    }
+
+    /// Checks all arguments of a tool together: what its schema says of one because of another.
+    pub(crate) fn check_whole(&self, tool: &ToolTarget, arguments: &Value) -> Result<(), CallError> {
+        self.check(Some(&self.whole), &tool.input, "arguments", arguments)
             .map_err(CallError::argument)
     }
 

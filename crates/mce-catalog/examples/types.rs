@@ -1,13 +1,13 @@
 //! Writes what type checkers judge: for each document `NAME_NUMBER.pyi` and `NAME_NUMBER.d.ts` with all its functions and types.
 //!
-//! `types DIRECTORY DOCUMENT…`; prints one line for each document: its name and the number of its functions. A document
+//! `types DIRECTORY DOCUMENT…`; a document may also be the answer of an MCP server to `tools/list`. It prints one line for each document: its name and the number of its functions. A document
 //! that cannot be read is named with the reason instead, on standard error.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for scripts")]
 
 use std::path::{Path, PathBuf};
 
 use mce_catalog::{
-    openapi::{self, Load, LoadError, Origin},
+    openapi::{self, Document, Load, LoadError, Origin},
     text::{Language, module},
 };
 
@@ -36,7 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn write(directory: &Path, path: &Path, number: usize) -> Result<(), Box<dyn std::error::Error>> {
     let name = path.file_name().ok_or("a document has no name")?.to_string_lossy();
     let name = format!("{}_{number}", name.replace('.', "_"));
-    let document = match openapi::read(&fs_err::read(path)?, &Origin::File(path.to_owned()), &Directory) {
+    let bytes = fs_err::read(path)?;
+    let document = match tools(&bytes).map_or_else(|| openapi::read(&bytes, &Origin::File(path.to_owned()), &Directory), Ok) {
         Ok(document) => document,
         Err(error) => {
             eprintln!("{name}: {error}");
@@ -49,4 +50,11 @@ fn write(directory: &Path, path: &Path, number: usize) -> Result<(), Box<dyn std
     }
     println!("{name}\t{}", document.functions.len());
     Ok(())
+}
+
+/// The answer of an MCP server to `tools/list`, if that is what the file holds.
+fn tools(bytes: &[u8]) -> Option<Document> {
+    let mut answer: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+    let tools = answer.get_mut("tools")?.as_array_mut()?;
+    Some(openapi::read_tools(std::mem::take(tools)))
 }

@@ -113,9 +113,9 @@ impl Catalog {
     ///
     /// [`LookupError::UnknownServer`].
     pub fn view(&self, name: &str) -> Result<&ServerView, LookupError> {
-        self.servers
-            .iter()
-            .find(|server| server.name == name)
+        let by_name = self.servers.iter().find(|server| server.name == name);
+        by_name
+            .or_else(|| self.servers.iter().find(|server| server.title == name))
             .ok_or_else(|| self.unknown_server(name))
     }
 
@@ -393,7 +393,9 @@ impl Catalog {
     }
 
     fn server_names(&self) -> Vec<&str> {
-        self.servers.iter().map(|server| server.name.as_str()).collect()
+        let titles = self.servers.iter().map(|server| server.title.as_str());
+        let names = self.servers.iter().map(|server| server.name.as_str());
+        names.chain(titles.filter(|title| !title.is_empty())).collect()
     }
 
     fn server_summary(&self, view: &ServerView) -> Result<ServerSummary, StoreError> {

@@ -140,6 +140,30 @@ pub fn hides_something(schema: &Value, types: &Types) -> bool {
     false
 }
 
+/// Whether a schema says plainly that null is a value of it.
+pub fn admits_null(schema: &Value, types: &Types) -> bool {
+    let mut waiting = vec![schema];
+    let mut left = MAX_MERGED_PARTS;
+    while let Some(schema) = waiting.pop() {
+        left = left.saturating_sub(1);
+        let Some(schema) = resolve(schema, types).filter(|_| left > 0) else {
+            continue;
+        };
+        let is_null = |value: &Value| value.as_str() == Some("null");
+        let says_so = match schema.get("type") {
+            Some(Value::Array(kinds)) => kinds.iter().any(is_null),
+            Some(kind) => is_null(kind),
+            None => schema.get("const").is_some_and(Value::is_null),
+        };
+        if says_so {
+            return true;
+        }
+        let alternatives = ["anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_array());
+        waiting.extend(alternatives.flatten());
+    }
+    false
+}
+
 /// One schema in place of an `allOf` and of references to its parts: properties joined, `required` united.
 ///
 /// For display only. A keyword that several parts give is taken from the outermost, then from the first; a property that

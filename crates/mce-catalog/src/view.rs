@@ -11,6 +11,8 @@ use crate::function::{Effect, Pagination};
 pub struct ServerView {
     /// Its normalised name.
     pub name: String,
+    /// Its name as a person wrote it, by which references may call it too; may be empty.
+    pub title: String,
     /// The location of its document in the store.
     pub location: String,
     /// A description in place of the document's.

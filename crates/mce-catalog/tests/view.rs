@@ -57,6 +57,7 @@ fn catalog(rules: ViewRules, is_read_only: bool) -> Catalog {
     };
     store.replace_document(compiled).unwrap();
     let view = ServerView {
+        title: String::new(),
         name: "shop".to_owned(),
         location: "/shop.json".to_owned(),
         description: None,

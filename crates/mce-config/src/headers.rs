@@ -28,6 +28,9 @@ const SECRET_WORDS: [&str; 10] = [
     "sid",
 ];
 
+/// Further ones of names of variables.
+const VARIABLE_WORDS: [&str; 3] = ["dsn", "pass", "pwd"];
+
 /// What media types begin with.
 const MEDIA_TYPES: [&str; 5] = ["*", "application", "image", "multipart", "text"];
 
@@ -39,15 +42,31 @@ const MIN_VALUE_BYTES: usize = 8;
 /// Not secret are short words, versions, dates and media types, as they are common in answers: they are where no variable
 /// is in the value and the name tells of no secret.
 pub fn is_secret_header(name: &str, value: &Secret) -> bool {
-    let name = name.to_ascii_lowercase();
     let text = value.text();
-    let has_secret_name = SECRET_WORDS.iter().any(|word| name.contains(word));
-    let has_random = text.split(|c: char| !c.is_ascii_alphanumeric()).any(is_random);
     let is_version = text.contains(['.', '-', ':']) && text.chars().all(|c| c.is_ascii_digit() || "vTZ.:+- ".contains(c));
     let is_media_type = |part: &str| part.split_once('/').is_some_and(|(kind, _)| MEDIA_TYPES.contains(&kind));
     let mut parts = text.split([',', ';']).map(str::trim);
     let is_public = is_version || parts.all(|part| part.len() < MIN_VALUE_BYTES || is_media_type(part));
-    has_secret_name || !value.has_parts(&[]) || has_random || !is_public
+    has_secret_name(name) || !value.has_parts(&[]) || has_random_word(text) || !is_public
+}
+
+/// Whether the value of a variable of an MCP server is cut out of answers: where the variable's name tells of a secret, and
+/// where the value is a variable's, looks random or is a URL with a password. Paths are not secret.
+pub fn is_secret_variable(name: &str, value: &Secret) -> bool {
+    let text = value.text();
+    let has_password = text.split_once("://").is_some_and(|(_, rest)| rest.contains('@'));
+    let is_path = text.contains('/') && !text.contains("://");
+    let has_word = VARIABLE_WORDS.iter().any(|word| name.to_ascii_lowercase().contains(word));
+    has_word || has_secret_name(name) || has_password || (!is_path && (!value.has_parts(&[]) || has_random_word(text)))
+}
+
+fn has_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_WORDS.iter().any(|word| name.contains(word))
+}
+
+fn has_random_word(text: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(is_random)
 }
 
 /// Adds the fields of `extra_headers:` or `headers:`; a name that is already there keeps its value.

@@ -42,7 +42,7 @@ mod yaml;
 
 pub use error::ConfigError;
 pub use file::MAX_FILE_BYTES;
-pub use headers::is_secret_header;
+pub use headers::{is_secret_header, is_secret_variable};
 pub use load::{LoadOptions, load};
 pub use name::normalise_server_name;
 pub use report::{MASK, Report, Shown, Warning};

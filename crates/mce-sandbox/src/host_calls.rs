@@ -20,7 +20,7 @@ pub enum HostCall {
         /// An object.
         arguments: Box<RawValue>,
         /// The answer is an object: `status`, `headers` as pairs with lower-case names, and `value`, or `base64` where the
-        /// value is bytes.
+        /// value is bytes; of a tool `content`, its blocks, in place of a status.
         with_headers: bool,
     },
     /// Send an HTTP request of the program's own to an allowed host. No credential goes with it.
@@ -102,6 +102,9 @@ pub struct FunctionStub {
     /// How further pages of its answer are asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pagination: Option<PaginationStub>,
+    /// It takes arguments besides its parameters.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
 }
 
 /// How further pages are asked for; the form of `how` of `mce.paginate`. Paths are names of properties.

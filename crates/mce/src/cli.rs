@@ -72,6 +72,9 @@ pub(crate) struct CompileArgs {
     /// Refuse documents that are not as they are in `mce.lock`
     #[arg(long, conflicts_with = "lock")]
     pub(crate) locked: bool,
+    /// Take over changed tools of MCP servers with `pin: true`
+    #[arg(long)]
+    pub(crate) accept: bool,
     /// Print one JSON value
     #[arg(long)]
     pub(crate) json: bool,

@@ -4,14 +4,12 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use mce_config::{Auth, Credential, MIN_SECRET_BYTES, Origin, Secret, ServerSettings, is_secret_header};
+use mce_config::{Auth, Credential, MIN_SECRET_BYTES, Origin, Secret, ServerSettings, is_secret_header, is_secret_variable};
 
 use super::patterns::MIN_BYTES_IN_BINARY;
 use crate::base_url::BaseUrl;
 use crate::hex::hex;
 
-/// Parts of names of variables that hold secrets.
-const SECRET_WORDS: [&str; 9] = ["AUTH", "CREDENTIAL", "DSN", "KEY", "PASS", "PWD", "SECRET", "SESSION", "TOKEN"];
 /// A part of a secret that nobody marked as such must be longer than most words.
 const MIN_PIECE_BYTES: usize = 8;
 /// Shorter base64 is found by chance in other base64.
@@ -43,10 +41,12 @@ pub(super) fn secrets_of(server: &ServerSettings) -> Vec<String> {
             secrets.add_header(value);
         }
     }
-    if let Origin::McpStdio(stdio) = &server.origin {
-        // All other variables of a process are ports, levels, folders: words of many answers.
-        let secret = stdio.env.iter().filter(|(name, _)| is_secret_variable(name));
-        secret.for_each(|(_, value)| secrets.add_piece(Some(value.expose())));
+    if let Origin::McpStdio(child) = &server.origin {
+        for (name, value) in &child.env {
+            if is_secret_variable(name, value) {
+                secrets.add(value);
+            }
+        }
     }
     let url = match &server.origin {
         Origin::McpHttp(http) => Some(http.url.as_str()),
@@ -63,11 +63,6 @@ pub(super) fn secrets_of(server: &ServerSettings) -> Vec<String> {
     }
     secrets.0.retain(|secret| secret.len() >= MIN_SECRET_BYTES);
     secrets.0
-}
-
-fn is_secret_variable(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
 #[derive(Default)]

@@ -49,7 +49,15 @@ fn build(path: &str, parameter: &Parameter, value: Value) -> Result<RequestParts
         value,
         is_filled: false,
     }];
-    build_request(&target, &Arguments { parameters, body: None }, None)
+    build_request(
+        &target,
+        &Arguments {
+            parameters,
+            body: None,
+            more: Vec::new(),
+        },
+        None,
+    )
 }
 
 /// The URL that is sent is the one that was built.
@@ -139,7 +147,7 @@ proptest! {
         let variant = BodyVariant { media_type: "a/b".to_owned(), format, schema: json!({}), encoding: BTreeMap::new() };
         let body = Body { is_required: true, description: String::new(), variants: vec![variant] };
         let chosen = ChosenBody { variant: &body.variants[0], binary_fields: std::collections::BTreeSet::new() };
-        let arguments = Arguments { parameters: Vec::new(), body: Some(BodyArgument { value: members, text: &text, is_filled: false }) };
+        let arguments = Arguments { parameters: Vec::new(), body: Some(BodyArgument { value: members, text: &text, is_filled: false }), more: Vec::new() };
         let target = HttpTarget { method: "POST".to_owned(), path: "/".to_owned(), base_url: None, accepts: Vec::new(), event_item: mce_catalog::function::EventItem::default(), security: Vec::new() };
         let made = build_request(&target, &arguments, Some(&chosen)).unwrap().body.unwrap();
         let text = String::from_utf8(made.bytes).unwrap();

@@ -164,22 +164,7 @@ pub(super) fn read(bytes: &[u8], origin: &Origin, load: &dyn Load, overlays: &[O
     let shelf = Shelf::default();
     let (files, main) = Files::new(&shelf, value, origin, load);
     let top = Node::top(main);
-    let mut reader = Reader {
-        version: Version::of(&top)?,
-        main,
-        origin,
-        references: References::new(files),
-        types: TypeTable::new(&top),
-        finished_types: Types::new(),
-        security_schemes: BTreeMap::new(),
-        patterns: BTreeMap::new(),
-        binary_fields: BTreeMap::new(),
-        maps_followed: 0,
-        without_server: Vec::new(),
-        problems: BTreeSet::new(),
-        dropped_problems: 0,
-        nodes_left: MIN_NODES.saturating_add(bytes.len()),
-    };
+    let mut reader = Reader::new(Version::of(&top)?, files, main, origin, bytes.len());
     for problem in problems {
         reader.problem_at(problem.pointer, problem.message);
     }
@@ -189,7 +174,28 @@ pub(super) fn read(bytes: &[u8], origin: &Origin, load: &dyn Load, overlays: &[O
 }
 
 impl<'a> Reader<'a> {
-    fn into_document(mut self, top: &Node<'a>, mut functions: Vec<Function>, skipped: Vec<Skipped>) -> Document {
+    /// A reader of the document `main`, which has so many bytes.
+    pub(super) fn new(version: Version, files: Files<'a>, main: &'a File, origin: &'a Origin, bytes: usize) -> Self {
+        let top = Node::top(main);
+        Self {
+            version,
+            main,
+            origin,
+            references: References::new(files),
+            types: TypeTable::new(&top),
+            finished_types: Types::new(),
+            security_schemes: BTreeMap::new(),
+            patterns: BTreeMap::new(),
+            binary_fields: BTreeMap::new(),
+            maps_followed: 0,
+            without_server: Vec::new(),
+            problems: BTreeSet::new(),
+            dropped_problems: 0,
+            nodes_left: MIN_NODES.saturating_add(bytes),
+        }
+    }
+
+    pub(super) fn into_document(mut self, top: &Node<'a>, mut functions: Vec<Function>, skipped: Vec<Skipped>) -> Document {
         self.finish_types();
         let mut types = std::mem::take(&mut self.finished_types);
         for name in type_cycle::cut(&mut types) {
@@ -250,5 +256,9 @@ fn schemas(function: &mut Function) -> impl Iterator<Item = &mut Value> {
         .iter_mut()
         .flat_map(|body| &mut body.variants)
         .map(|variant| &mut variant.schema);
-    parameters.chain(bodies).chain(&mut function.result)
+    let whole = match &mut function.target {
+        Target::Tool(tool) => Some(&mut tool.input),
+        Target::Http(_) => None,
+    };
+    parameters.chain(bodies).chain(&mut function.result).chain(whole)
 }

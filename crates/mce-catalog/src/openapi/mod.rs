@@ -1,5 +1,6 @@
 //! Reads an OpenAPI 3.x or Swagger 2.0 document into functions. Nothing here does I/O: further files of a document come
-//! through [`Load`], after [`read`] has decided that the reference may be followed.
+//! through [`Load`], after [`read`] has decided that the reference may be followed. [`read_tools`] does the same for what
+//! an MCP server lists: its schemas go through the same reader.
 //!
 //! Each operation compiles on its own; what cannot be compiled is listed, never lost.
 
@@ -19,6 +20,7 @@ mod security;
 mod server;
 mod stream;
 mod swagger;
+mod tool;
 mod type_cycle;
 mod type_name;
 mod walk;
@@ -31,6 +33,7 @@ use thiserror::Error;
 use url::Url;
 
 pub use self::overlay::{Overlay, OverlayError};
+pub use self::tool::read_tools;
 use crate::function::{Function, SecurityScheme, Target, Types};
 
 /// Where a document was read from, for relative references and relative server URLs.

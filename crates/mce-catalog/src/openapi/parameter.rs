@@ -305,7 +305,7 @@ const fn place(location: Location) -> (u8, &'static str) {
 }
 
 /// Gives each parameter its key and its identifiers.
-fn name_all(parameters: &mut [Parameter], has_body: bool) {
+pub(super) fn name_all(parameters: &mut [Parameter], has_body: bool) {
     let places: Vec<(String, u8)> = parameters
         .iter()
         .map(|parameter| (parameter.original.clone(), place(parameter.location).0))

@@ -215,7 +215,8 @@ fn place_name(node: &Node<'_>) -> String {
     let mut before = "";
     for (index, step) in steps.iter().enumerate() {
         match (index, step.as_str()) {
-            (0, "components" | "definitions" | "paths" | "$defs") | (1, "schemas" | "pathItems") => {}
+            (0, "components" | "definitions" | "paths" | "$defs" | "tools") | (1, "schemas" | "pathItems") => {}
+            (2, "inputSchema" | "outputSchema") => {}
             (0 | 1, "parameters") => kind = "Parameter",
             (0 | 1, "responses") => kind = "Response",
             (1, "requestBodies") => kind = "Body",

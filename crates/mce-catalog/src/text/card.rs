@@ -19,12 +19,14 @@ use super::{
     typescript,
 };
 use crate::{
-    function::{Advance, Body, Function, Location, Pagination, Parameter, Types},
+    function::{Advance, Body, Function, Location, Pagination, Parameter, Target, Types},
     schema,
 };
 
 /// Longest description of a part, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 300;
+/// The same for a tool, of which it often is all that there is to read.
+const MAX_TOOL_CHARS: usize = 2_000;
 /// More values of an enumeration are not listed.
 const MAX_VALUES: usize = 100;
 /// A longer default or value is not shown.
@@ -48,7 +50,7 @@ pub struct Card {
     /// The document marks it as deprecated.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deprecated: bool,
-    /// What it does, at most 300 characters.
+    /// What it does, at most 300 characters; of a tool, at most 2,000.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// The line that imports it.
@@ -177,7 +179,11 @@ pub(super) fn roots<'p>(function: &Function, parts: &'p Parts) -> impl Iterator<
 /// The summary, and what the description adds to it.
 fn description(function: &Function) -> String {
     let summary = one_line(&function.summary, MAX_DESCRIPTION_CHARS);
-    let description = paragraph(&function.description, MAX_DESCRIPTION_CHARS);
+    let limit = match &function.target {
+        Target::Http(_) => MAX_DESCRIPTION_CHARS,
+        Target::Tool(_) => MAX_TOOL_CHARS,
+    };
+    let description = paragraph(&function.description, limit);
     let adds_nothing = description.is_empty() || summary.starts_with(description.trim_end_matches(['.', '…']));
     match (summary.is_empty(), adds_nothing) {
         (_, true) => summary,

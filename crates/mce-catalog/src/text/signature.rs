@@ -11,7 +11,7 @@ use super::{
     typescript,
 };
 use crate::{
-    function::{Function, Parameter, Types},
+    function::{Function, Parameter, Target, Types},
     schema,
 };
 
@@ -68,12 +68,19 @@ fn python_line(function: &Function, parts: &Parts, types: &Types, name: &dyn Fn(
         needed.push("*".to_owned());
     }
     needed.append(&mut optional);
+    if accepts_more(function) {
+        needed.push("**more: Any".to_owned());
+    }
     format!(
         "{}({}) -> {}",
         function.python,
         needed.join(", "),
         python::annotation(&parts.result, name)
     )
+}
+
+fn accepts_more(function: &Function) -> bool {
+    matches!(&function.target, Target::Tool(tool) if tool.accepts_more)
 }
 
 fn with_default(text: &str, shape: &Shape, default: Option<&str>) -> String {
@@ -115,6 +122,9 @@ fn typescript_line(function: &Function, parts: &Parts, name: &dyn Fn(usize) -> S
     }
     for (parameter, shape) in optional {
         add(&parameter.typescript, false, shape);
+    }
+    if accepts_more(function) {
+        members.push("[more: string]: any".to_owned());
     }
     let result = typescript::annotation(&parts.result, name);
     if members.is_empty() {

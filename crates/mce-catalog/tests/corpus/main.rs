@@ -5,3 +5,4 @@ mod cases;
 mod pagination;
 mod specs;
 mod support;
+mod tools;

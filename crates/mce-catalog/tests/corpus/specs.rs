@@ -7,7 +7,7 @@ use mce_catalog::function::{Function, Types};
 use mce_catalog::openapi::{Document, Origin, read};
 use serde_json::Value;
 
-use crate::support::{Directory, closed, problems_of, schemas_of};
+use crate::support::{Directory, closed, problems_of};
 
 /// Documents that are refused, and what the message says.
 const REFUSED: &[(&str, &str)] = &[("synth/alias-bomb.yaml", "expand to too large a document")];
@@ -88,7 +88,7 @@ fn check_document(row: &Row, document: &Document, bytes: usize) -> Vec<String> {
     let sample = if bytes < 300_000 { VALIDATED } else { 4 };
     let step = document.functions.len().div_ceil(sample).max(1);
     for function in document.functions.iter().step_by(step) {
-        if let Err(error) = validates(&schemas_of(function), &document.types) {
+        if let Err(error) = validates(&function.schemas().collect::<Vec<_>>(), &document.types) {
             wrong.push(format!("{}: {error}", function.operation));
         }
     }
@@ -96,7 +96,7 @@ fn check_document(row: &Row, document: &Document, bytes: usize) -> Vec<String> {
 }
 
 /// Whether a validator takes the schemas.
-fn validates(schemas: &[&Value], types: &Types) -> Result<(), String> {
+pub(crate) fn validates(schemas: &[&Value], types: &Types) -> Result<(), String> {
     if schemas.is_empty() {
         return Ok(());
     }
@@ -159,7 +159,7 @@ fn renamed(less: &Document, more: &Document) -> Vec<String> {
         if after.map(names) != Some(names(before)) {
             wrong.push(format!("{} was {}", before.operation, before.python));
         }
-        if after.map(schemas_of) != Some(schemas_of(before)) {
+        if !after.is_some_and(|after| after.schemas().eq(before.schemas())) {
             wrong.push(format!("{} refers to other types", before.operation));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mce_catalog::function::{Function, Parameter, Types};
+use mce_catalog::function::{Function, Parameter, Target, Types};
 use mce_catalog::openapi::{Document, Load, LoadError, Origin};
 use serde_json::{Map, Value, json};
 
@@ -51,7 +51,7 @@ pub(crate) fn problems_of(document: &Document) -> Vec<String> {
     if lower.len() != document.types.len() {
         wrong.push("types differ in case alone".to_owned());
     }
-    let schemas = document.functions.iter().flat_map(schemas_of).chain(document.types.values());
+    let schemas = document.functions.iter().flat_map(Function::schemas).chain(document.types.values());
     let mut dangling = BTreeSet::new();
     schemas.for_each(|schema| collect_dangling(schema, &document.types, &mut dangling));
     wrong.extend(dangling.into_iter().map(|pointer| format!("{pointer} leads to nothing")));
@@ -81,7 +81,8 @@ fn problems_of_function(function: &Function) -> Vec<String> {
     if function.body.as_ref().is_some_and(|body| body.variants.is_empty()) {
         note("the body has no variant");
     }
-    if function.summary.chars().count() > 120 || function.description.chars().count() > 1000 {
+    let is_tool = matches!(function.target, Target::Tool(_));
+    if function.summary.chars().count() > 120 || function.description.chars().count() > if is_tool { 4000 } else { 1000 } {
         note("its texts are too long");
     }
     wrong
@@ -90,13 +91,6 @@ fn problems_of_function(function: &Function) -> Vec<String> {
 fn is_identifier(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c)) && chars.all(unicode_ident::is_xid_continue)
-}
-
-/// All schemas of a function itself.
-pub(crate) fn schemas_of(function: &Function) -> Vec<&Value> {
-    let parameters = function.parameters.iter().map(|parameter| &parameter.schema);
-    let bodies = function.body.iter().flat_map(|body| &body.variants).map(|variant| &variant.schema);
-    parameters.chain(bodies).chain(&function.result).collect()
 }
 
 fn references<'v>(schema: &'v Value, found: &mut Vec<&'v str>) {

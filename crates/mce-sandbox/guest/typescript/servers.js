@@ -64,7 +64,7 @@
     const names = stub.parameters.map((parameter) => parameter.name);
     const keys = given === undefined ? [] : Object.keys(given);
     for (const key of keys) {
-      if (!names.includes(key)) {
+      if (!names.includes(key) && !stub.open) {
         const close = native.similar(key, names);
         fail(`\`${stub.function}\` has no argument \`${key.slice(0, 100)}\``, close ? `did you mean \`${close}\`?` : `its arguments: ${listed(names) || "none"}`);
       }
@@ -83,11 +83,12 @@
     const made = make[stub.name];
     Object.defineProperty(made, "signature", { value: stub.signature });
     madeFrom.set(made, stub);
-    /** The same with the answer's `status` and `headers` beside its `value`. */
-    made.withHeaders = async (...args) => {
+    /** The same with the answer's `status` and `headers` beside its `value`; of a tool, its `content`. */
+    made.withHeaders = made.withContent = async (...args) => {
       checkArguments(stub, args[0], args.length);
-      const { status, headers, value, base64 } = await shared.call(stub.function, "language", args[0], true);
-      return { value: base64 === undefined ? value : native.base64Decode(base64), status, headers: new Headers(headers) };
+      const { status, headers, content, value, base64 } = await shared.call(stub.function, "language", args[0], true);
+      const answer = { value: base64 === undefined ? value : native.base64Decode(base64) };
+      return content === undefined ? { ...answer, status, headers: new Headers(headers) } : { ...answer, content };
     };
     return made;
   }

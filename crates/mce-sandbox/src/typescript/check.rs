@@ -24,6 +24,9 @@ pub(super) struct Stub {
     function: String,
     parameters: Vec<Parameter>,
     signature: String,
+    /// It takes arguments besides its parameters.
+    #[serde(default)]
+    open: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -181,11 +184,15 @@ fn fault_in(stub: &Stub, given: &[Argument], is_open: bool) -> Option<(String, O
         function,
         parameters,
         signature,
+        open: takes_more,
         ..
     } = stub;
     let names = || parameters.iter().map(|parameter| parameter.name.as_str());
     for argument in given {
         let Some(parameter) = parameters.iter().find(|parameter| parameter.name == argument.name) else {
+            if *takes_more {
+                continue;
+            }
             let hint = did_you_mean(&argument.name, names());
             let hint = hint.unwrap_or_else(|| format!("its arguments: {}", listed(names())));
             return Some((format!("`{function}` has no argument `{}`", short(&argument.name)), Some(hint)));

@@ -305,6 +305,7 @@ fn stub(name: &str, function: &str, parameters: &[(&str, bool, Option<Vec<Value>
         parameters,
         signature: format!("{name}(...) -> dict"),
         pagination: None,
+        open: false,
     }
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use mce_broker::DocumentFetcher;
+use mce_broker::{DocumentFetcher, Upstreams};
 use mce_catalog::changes::{Changes, Contents};
 use mce_catalog::function::{Function, Target};
-use mce_catalog::openapi::{self, Document, Overlay, Problem};
+use mce_catalog::openapi::{self, Document, Overlay};
 use mce_catalog::store::{CompiledDocument, DocumentRecord, Source, Store};
 use mce_config::{Location, Origin, ServerSettings, Settings};
 
@@ -20,13 +20,14 @@ use super::{skills, write_whole};
 use crate::failure::Failure;
 
 /// Changes with everything that decides what a document becomes, so that an update of the program compiles anew.
-const COMPILER: &str = concat!(env!("CARGO_PKG_VERSION"), "+2");
+pub(super) const COMPILER: &str = concat!(env!("CARGO_PKG_VERSION"), "+2");
 
 /// Compiles servers of one configuration.
 pub(crate) struct Compiler {
-    settings: Arc<Settings>,
-    store: Arc<Store>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) store: Arc<Store>,
     fetcher: DocumentFetcher,
+    pub(super) upstreams: Arc<Upstreams>,
 }
 
 /// What a compile is to do.
@@ -38,6 +39,19 @@ pub(crate) struct CompileOptions<'a> {
     pub(crate) is_dry_run: bool,
     /// What is done with `mce.lock`.
     pub(crate) lock: LockUse,
+    /// Which servers.
+    pub(crate) sources: Sources,
+    /// Takes over changed tools of pinned servers.
+    pub(crate) accepts_changes: bool,
+}
+
+/// Kinds of servers to compile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sources {
+    /// All.
+    All,
+    /// Those with a document.
+    Documents,
 }
 
 /// The files that make a document, read but for those that it refers to.
@@ -51,11 +65,12 @@ struct Files {
 
 impl Compiler {
     /// Nothing is read or connected before the first compile.
-    pub(crate) fn new(settings: Arc<Settings>, store: Arc<Store>) -> Self {
+    pub(crate) fn new(settings: Arc<Settings>, store: Arc<Store>, upstreams: Arc<Upstreams>) -> Self {
         Self {
             settings,
             store,
             fetcher: DocumentFetcher::default(),
+            upstreams,
         }
     }
 
@@ -72,15 +87,13 @@ impl Compiler {
         is_done: &(dyn Fn(&ServerReport) + Sync),
     ) -> Result<Vec<ServerReport>, Failure> {
         let mut lock = Lock::open(&self.settings, options.lock)?;
-        // What other programs have configured is no document, and is not told unless it is asked for.
-        let wanted = |server: &&ServerSettings| match options.only {
-            Some(name) => server.name == name || server.title == name,
-            None => !server.entry.is_discovered(),
-        };
+        let is_wanted_kind = |server: &ServerSettings| options.sources == Sources::All || matches!(server.origin, Origin::OpenApi(_));
+        let is_named = |server: &ServerSettings| options.only.is_none_or(|name| server.name == name || server.title == name);
+        let wanted = |server: &&ServerSettings| is_named(server) && is_wanted_kind(server);
         let mut reports = Vec::new();
         for server in self.settings.servers.iter().filter(wanted) {
             let start = Instant::now();
-            let outcome = match self.compile_server(server, options.is_dry_run, lock.as_mut()).await {
+            let outcome = match self.compile_server(server, options, lock.as_mut()).await {
                 Ok(counts) => Outcome::Compiled(counts),
                 Err(failure) => Outcome::Refused(Refusal(failure)),
             };
@@ -88,6 +101,7 @@ impl Compiler {
                 name: server.name.clone(),
                 outcome,
                 ms: millis(start.elapsed()),
+                is_discovered: server.entry.is_discovered(),
             };
             is_done(&report);
             reports.push(report);
@@ -105,23 +119,29 @@ impl Compiler {
     }
 
     fn forget_others(&self) {
-        let kept: Vec<String> = self.settings.servers.iter().filter_map(location_of).collect();
+        let kept: Vec<String> = self.settings.servers.iter().map(location_of).collect();
         let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
         if let Err(error) = self.store.remove_documents_except(&kept) {
             tracing::warn!("old documents were not removed: {error}");
         }
     }
 
-    async fn compile_server(&self, server: &ServerSettings, is_dry_run: bool, lock: Option<&mut Lock>) -> Result<Counts, Failure> {
+    async fn compile_server(
+        &self,
+        server: &ServerSettings,
+        options: CompileOptions<'_>,
+        lock: Option<&mut Lock>,
+    ) -> Result<Counts, Failure> {
         demand_variables(server)?;
         let Origin::OpenApi(location) = &server.origin else {
-            return Ok(not_connected());
+            return self.compile_tools(server, options).await;
         };
+        let is_dry_run = options.is_dry_run;
         if !is_dry_run {
             self.refresh_skills(server).await;
         }
         let documents = Documents::new(location, &self.fetcher)?;
-        let key = location_of(server).unwrap_or_default();
+        let key = location_of(server);
         let known = self.store.document(&key).map_err(Failure::internal)?;
         let current = known.as_ref().filter(|record| record.compiler == COMPILER);
         // Large files are not kept in memory only to see that they are as they were; what is fetched is fetched once.
@@ -200,7 +220,7 @@ impl Compiler {
     }
 
     /// What is different from the last compile.
-    fn changes(&self, location: &str, document: &Document) -> Result<Changes, Failure> {
+    pub(super) fn changes(&self, location: &str, document: &Document) -> Result<Changes, Failure> {
         let (functions, types) = self.store.contents(location).map_err(Failure::internal)?;
         let before = Contents {
             functions: &functions,
@@ -256,20 +276,6 @@ fn demand_variables(server: &ServerSettings) -> Result<(), Failure> {
     })
 }
 
-fn not_connected() -> Counts {
-    Counts {
-        operations: 0,
-        compiled: 0,
-        skipped: Vec::new(),
-        problems: vec![Problem {
-            pointer: String::new(),
-            message: "MCP servers are not connected by this version".to_owned(),
-        }],
-        unchanged: false,
-        changes: None,
-    }
-}
-
 /// Parsing takes long enough to keep it off the threads that answer requests.
 async fn read(documents: Documents<'_>, mut files: Files) -> Result<(Document, Files), Failure> {
     let origin = documents.origin().clone();
@@ -287,7 +293,7 @@ async fn read(documents: Documents<'_>, mut files: Files) -> Result<(Document, F
     task.await.map_err(|_| Failure::internal("the document's reader failed"))?
 }
 
-fn record(location: &str, sources: Vec<Source>, document: &Document, compile_ms: u64) -> DocumentRecord {
+pub(super) fn record(location: &str, sources: Vec<Source>, document: &Document, compile_ms: u64) -> DocumentRecord {
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.as_secs());
@@ -299,7 +305,7 @@ fn record(location: &str, sources: Vec<Source>, document: &Document, compile_ms:
     }
 }
 
-fn replace(store: &Store, record: &DocumentRecord, document: &Document) -> Result<(), Failure> {
+pub(super) fn replace(store: &Store, record: &DocumentRecord, document: &Document) -> Result<(), Failure> {
     let compiled = CompiledDocument {
         record,
         functions: &document.functions,

@@ -1,7 +1,9 @@
 //! What can be called: lists, searches, cards and stubs, from the catalog, as the model and the commands get them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use mce_broker::{UpstreamStatus, Upstreams};
 use mce_catalog::catalog::{Catalog, SearchQuery, ServerSummary};
 use mce_catalog::function::{Effect, Function, Types};
 use mce_catalog::lookup::LookupError;
@@ -48,6 +50,7 @@ pub(crate) struct Wanted {
 #[derive(Debug)]
 pub(crate) struct Discovery {
     catalog: Arc<Catalog>,
+    upstreams: Arc<Upstreams>,
 }
 
 /// One function of `mce functions --json`.
@@ -72,8 +75,8 @@ pub(crate) struct FoundFunction {
 }
 
 impl Discovery {
-    pub(crate) fn new(catalog: Arc<Catalog>) -> Self {
-        Self { catalog }
+    pub(crate) fn new(catalog: Arc<Catalog>, upstreams: Arc<Upstreams>) -> Self {
+        Self { catalog, upstreams }
     }
 
     /// Forgets all documents. Gives how many there were.
@@ -104,7 +107,17 @@ impl Discovery {
     pub(crate) fn list_servers(&self, libraries: &[String]) -> Result<Value, Failure> {
         let servers = self.summaries()?;
         let more = servers.len().saturating_sub(LISTED_SERVERS);
-        let listed: Vec<Value> = servers.iter().take(LISTED_SERVERS).map(listed_server).collect();
+        let states: BTreeMap<String, UpstreamStatus> = self
+            .upstreams
+            .states()
+            .into_iter()
+            .map(|state| (state.server, state.status))
+            .collect();
+        let listed: Vec<Value> = servers
+            .iter()
+            .take(LISTED_SERVERS)
+            .map(|server| listed_server(server, states.get(&server.name)))
+            .collect();
         let mut answer = json!({"servers": listed});
         if more > 0 {
             answer["more"] = json!(format!("{more} more servers; search_functions searches them too"));
@@ -368,16 +381,25 @@ fn outline(function: &Function, types: &Types, language: text::Language, room: u
     (text::outline(&brief, types, language, room), optional)
 }
 
-fn listed_server(server: &ServerSummary) -> Value {
-    let mut entry = json!({"name": server.name, "description": server.description, "kind": "openapi", "functions": server.functions});
+fn listed_server(server: &ServerSummary, upstream: Option<&UpstreamStatus>) -> Value {
+    let kind = if upstream.is_some() { "mcp" } else { "openapi" };
+    let mut entry = json!({"name": server.name, "description": server.description, "kind": kind, "functions": server.functions});
     if server.description.is_empty() || server.description == server.title {
         entry["description"] = json!(server.title);
     }
     if server.is_read_only {
         entry["read_only"] = json!(true);
     }
-    if !server.is_compiled {
-        entry["error"] = json!("its document could not be compiled; the person who runs mce sees why with `mce compile`");
+    match upstream {
+        Some(UpstreamStatus::Failed { error, .. }) => entry["error"] = json!(error.to_string()),
+        Some(UpstreamStatus::Starting) if !server.is_compiled => entry["state"] = json!("starting; ask again in some seconds"),
+        Some(_) if !server.is_compiled => {
+            entry["error"] = json!("its tools are not known yet; the person who runs mce lists them with `mce compile`");
+        }
+        None if !server.is_compiled => {
+            entry["error"] = json!("its document could not be compiled; the person who runs mce sees why with `mce compile`");
+        }
+        Some(_) | None => {}
     }
     entry
 }

@@ -1,6 +1,7 @@
 //! The program's parts, wired: what the MCP face and the commands both use.
 
 mod answer;
+mod blocks;
 mod compile;
 mod discovery;
 mod documents;
@@ -11,30 +12,34 @@ mod run_calls;
 mod skills;
 mod state;
 mod stub;
+mod tools;
 mod views;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use mce_broker::{
     AnswerValue, Broker, BrokerOptions, CallLimits, CallRequest, Caller, CatalogSource, Naming, NewRecipe, Recipes, ResultLimits, Results,
+    Upstreams,
 };
 use mce_catalog::catalog::Catalog;
-use mce_config::Settings;
+use mce_config::{ServerSettings, Settings};
 use mce_sandbox::{Content, ErrorKind, Language, Launcher, Limits, Program, ProgramError, Sandbox, SandboxFacts, SandboxOptions};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OnceCell, watch};
 
 pub(crate) use self::answer::RunAnswer;
-pub(crate) use self::compile::{CompileOptions, Compiler};
+pub(crate) use self::compile::{CompileOptions, Compiler, Sources};
 pub(crate) use self::discovery::{Discovery, Wanted};
 pub(crate) use self::lock::LockUse;
+use self::report::Refusal;
 pub(crate) use self::report::{Counts, Outcome, ServerReport};
 use self::run_calls::RunCalls;
 use self::skills::Skills;
@@ -43,6 +48,16 @@ use crate::setup::Setup;
 
 /// Runs that may wait for a place.
 const QUEUED_RUNS: usize = 64;
+/// Requests wait so long for MCP servers that were never listed.
+const LISTING_GRACE: Duration = Duration::from_secs(5);
+/// A compile that nobody asked for.
+const IN_BACKGROUND: CompileOptions<'_> = CompileOptions {
+    only: None,
+    is_dry_run: false,
+    lock: LockUse::Ignore,
+    sources: Sources::Documents,
+    accepts_changes: false,
+};
 
 /// Everything behind the faces. Opening it starts no process and reads no document.
 pub(crate) struct App {
@@ -54,6 +69,7 @@ pub(crate) struct App {
     results: Arc<Results>,
     skills: Skills,
     compiler: Compiler,
+    upstreams: Arc<Upstreams>,
     libraries: OnceCell<Vec<String>>,
     /// False while servers that were never compiled are being compiled for the first time.
     is_ready: watch::Sender<bool>,
@@ -90,14 +106,17 @@ impl App {
                 ..CallLimits::default()
             },
         });
+        let broker = Arc::new(broker.map_err(|error| Failure::internal(chain(&error)))?);
+        let upstreams = Arc::clone(broker.upstreams());
         Ok(Self {
-            discovery: Arc::new(Discovery::new(catalog)),
-            broker: Arc::new(broker.map_err(|error| Failure::internal(chain(&error)))?),
+            discovery: Arc::new(Discovery::new(catalog, Arc::clone(&upstreams))),
+            broker,
             sandbox: Sandbox::new(sandbox_options(setup, &settings)?),
             recipes,
             results: Arc::new(results),
             skills: Skills::new(&settings),
-            compiler: Compiler::new(Arc::clone(&settings), state.store),
+            compiler: Compiler::new(Arc::clone(&settings), state.store, Arc::clone(&upstreams)),
+            upstreams,
             libraries: OnceCell::new(),
             is_ready: watch::Sender::new(true),
             has_ended: watch::Sender::new(false),
@@ -121,14 +140,46 @@ impl App {
         &self.compiler
     }
 
-    /// Compiles all servers whose documents have changed.
-    pub(crate) async fn compile_all(&self) -> Vec<ServerReport> {
-        let options = CompileOptions {
-            only: None,
-            is_dry_run: false,
-            lock: LockUse::Ignore,
+    /// Compiles all servers whose documents have changed. MCP servers are not asked.
+    pub(crate) async fn compile_documents(&self) -> Vec<ServerReport> {
+        self.compiler.compile(IN_BACKGROUND, &|_| {}).await.unwrap_or_default()
+    }
+
+    /// Lists the tools of MCP servers that were never listed, all at the same time.
+    async fn list_unlisted(&self) {
+        let listings = self.compiler.unlisted().into_iter().map(|server| self.list_tools(server));
+        futures_util::future::join_all(listings).await;
+    }
+
+    async fn list_tools(&self, server: &ServerSettings) {
+        let start = Instant::now();
+        let outcome = match self.compiler.list_tools(server, IN_BACKGROUND).await {
+            Ok(counts) => Outcome::Compiled(counts),
+            Err(failure) => Outcome::Refused(Refusal(failure)),
         };
-        self.compiler.compile(options, &|_| {}).await.unwrap_or_default()
+        let report = ServerReport {
+            name: server.name.clone(),
+            outcome,
+            ms: answer::millis(start.elapsed()),
+            is_discovered: server.entry.is_discovered(),
+        };
+        report.log();
+    }
+
+    /// Lists the tools of servers anew that say that they changed.
+    async fn follow_changes(&self) {
+        let mut changed = self.upstreams.changed();
+        loop {
+            match changed.recv().await {
+                Ok(name) => {
+                    if let Some(server) = self.settings.server(&name) {
+                        self.list_tools(server).await;
+                    }
+                }
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return,
+            }
+        }
     }
 
     /// Warms the sandbox and compiles what has changed, while requests are already answered.
@@ -146,11 +197,20 @@ impl App {
             let _ = self.is_ready.send_replace(self.discovery.is_complete());
             let app = Arc::clone(self);
             tokio::spawn(async move {
-                for report in app.compile_all().await {
+                for report in app.compile_documents().await {
                     report.log();
                 }
+                let listing = app.list_unlisted();
+                tokio::pin!(listing);
+                // A slow MCP server is not waited for.
+                let is_done = tokio::time::timeout(LISTING_GRACE, &mut listing).await.is_ok();
                 let _ = app.is_ready.send_replace(true);
+                if !is_done {
+                    listing.await;
+                }
             });
+            let app = Arc::clone(self);
+            tokio::spawn(async move { app.follow_changes().await });
         }
     }
 
@@ -231,7 +291,8 @@ impl App {
             .run(Program { language, source, params }, Arc::<RunCalls>::clone(&calls))
             .await;
         let mut outcome = outcome;
-        let contents = std::mem::take(&mut outcome.contents);
+        let mut contents = std::mem::take(&mut outcome.contents);
+        outcome.result = outcome.result.map(|data| blocks::take_blocks(data, &mut contents));
         RunReport {
             answer: RunAnswer::new(outcome, calls.groups()),
             contents,
@@ -277,7 +338,7 @@ impl App {
 
     /// Ends all children and waits until they are gone.
     pub(crate) async fn close(&self) {
-        self.sandbox.stop().await;
+        tokio::join!(self.sandbox.stop(), self.upstreams.close());
     }
 
     fn keep(&self, answer: &mut RunAnswer, language: Language, source: &str, description: &str) {

@@ -17,6 +17,9 @@ pub(crate) struct ServerReport {
     #[serde(flatten)]
     pub(crate) outcome: Outcome,
     pub(crate) ms: u64,
+    /// It stands in another program's file.
+    #[serde(skip)]
+    pub(crate) is_discovered: bool,
 }
 
 /// Counts, or why there are none.

@@ -223,8 +223,12 @@ fn host_value(value: AnswerValue) -> Result<HostValue, CallFailure> {
 /// The object that [`HostCall::Call`] with `with_headers` is answered by.
 #[derive(Serialize)]
 struct AnswerWithHeaders {
-    status: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
     headers: Vec<(String, String)>,
+    /// Blocks of a tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -239,6 +243,7 @@ fn answer_with_headers(answer: Answer) -> Result<HostValue, CallFailure> {
     json(&AnswerWithHeaders {
         status: answer.status,
         headers: answer.headers,
+        content: answer.content,
         value,
         base64,
     })
@@ -287,6 +292,7 @@ impl Drop for Unfinished<'_> {
 fn may_have_been_sent(kind: &CallErrorKind) -> bool {
     match kind {
         CallErrorKind::Api { .. } | CallErrorKind::Timeout | CallErrorKind::Output => true,
+        CallErrorKind::Tool { may_have_effects } => *may_have_effects,
         CallErrorKind::Argument | CallErrorKind::Policy | CallErrorKind::Internal => false,
     }
 }

@@ -1,6 +1,6 @@
 //! Functions as a worker needs them: names, the few values an argument may have, how pages follow.
 
-use mce_catalog::function::{Advance, Function, Location, Pagination, Parameter, Types};
+use mce_catalog::function::{Advance, Function, Location, Pagination, Parameter, Target, Types};
 use mce_catalog::{schema, text};
 use mce_sandbox::{FunctionStub, Language, PaginationStub, ParameterStub};
 use serde_json::Value;
@@ -33,6 +33,7 @@ pub(super) fn stub(function: &Function, types: &Types, language: Language) -> Fu
         parameters: parameters.chain(body).collect(),
         signature: text::signature(function, types, text_language(language)),
         pagination: pagination.map(|pagination| pagination_stub(pagination, &function.parameters, language)),
+        open: matches!(&function.target, Target::Tool(tool) if tool.accepts_more),
     }
 }
 

@@ -7,26 +7,40 @@ use mce_config::{
     EffectSetting, FunctionSelector, FunctionSettings, Location, Origin, PaginationSettings, PaginationWay, ServerSettings, Settings,
     ViewSettings,
 };
+use serde_json::json;
 
-/// One view for each server that has a document.
+use super::documents::sha256;
+
+/// One view for each server.
 pub(super) fn views(settings: &Settings) -> Vec<ServerView> {
-    settings.servers.iter().filter_map(view).collect()
+    settings.servers.iter().map(view).collect()
 }
 
-pub(super) fn view(server: &ServerSettings) -> Option<ServerView> {
-    Some(ServerView {
+pub(super) fn view(server: &ServerSettings) -> ServerView {
+    ServerView {
         name: server.name.clone(),
-        location: location_of(server)?,
+        title: server.title.clone(),
+        location: location_of(server),
         description: server.view.description.clone(),
         is_read_only: server.is_read_only,
         rules: rules(&server.view),
-    })
+    }
 }
 
-/// The key of a server's document in the store. Overlays make another document of it.
-pub(super) fn location_of(server: &ServerSettings) -> Option<String> {
-    let parts: Vec<String> = parts_of(server).map(text_of).collect();
-    (!parts.is_empty()).then(|| parts.join(" + "))
+/// The key in the store of a server's document, or of its list of tools. Overlays make another document of it; another
+/// command or URL makes another list.
+pub(super) fn location_of(server: &ServerSettings) -> String {
+    let identity = match &server.origin {
+        Origin::OpenApi(_) => return parts_of(server).map(text_of).collect::<Vec<_>>().join(" + "),
+        Origin::McpStdio(child) => {
+            let cwd = child.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned());
+            json!([child.command, child.args, cwd])
+        }
+        Origin::McpHttp(http) => json!([http.url]),
+    };
+    // Arguments and URLs can hold keys, so that only their hash is kept.
+    let hash = sha256(identity.to_string().as_bytes());
+    format!("mcp:{}:{}", server.name, hash.get(..16).unwrap_or_default())
 }
 
 /// The document of a server and its overlays; nothing for servers of another kind.

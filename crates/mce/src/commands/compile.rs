@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use mce_config::Settings;
 use serde_json::{Value, json};
 
-use crate::app::{App, CompileOptions, Counts, LockUse, Outcome, ServerReport};
+use crate::app::{App, CompileOptions, Counts, LockUse, Outcome, ServerReport, Sources};
 use crate::cli::CompileArgs;
 use crate::failure::Failure;
 use crate::setup::Setup;
@@ -70,6 +70,8 @@ async fn compile_all(setup: &Setup, args: &CompileArgs) -> Result<(App, Vec<Serv
             (true, false) => LockUse::Write,
             (false, false) => LockUse::Update,
         },
+        sources: Sources::All,
+        accepts_changes: args.accept,
     };
     let is_done = |report: &ServerReport| {
         bar.set_message(report.name.clone());
@@ -186,10 +188,11 @@ fn client_configuration(settings: &Settings) -> Result<Value, Failure> {
     Ok(json!({"mcpServers": {"mce": {"command": program, "args": args, "env": environment}}}))
 }
 
-/// The failure of the whole, if a document was refused.
+/// The failure of the whole, if a server of ours was refused. What another program's file has wrong is told, but is no failure.
 fn refusals(reports: &[ServerReport]) -> Option<Failure> {
     let refused: Vec<_> = reports
         .iter()
+        .filter(|report| !report.is_discovered)
         .filter_map(|report| Some((&report.name, report.failure()?)))
         .collect();
     let (name, first) = refused.first()?;

@@ -29,6 +29,7 @@ pub(crate) async fn run(setup: &Setup, args: &ServeArgs) -> Result<ExitCode, Fai
         server: None,
         lock: false,
         locked: false,
+        accept: false,
         json: false,
         llm_enhance: false,
     };

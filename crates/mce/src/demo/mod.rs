@@ -44,7 +44,7 @@ pub(crate) async fn play(setup: &Setup) -> Result<ExitCode, Failure> {
 }
 
 async fn converse(terminal: Terminal, shop: &Shop, app: &Arc<App>) -> Result<ExitCode, Failure> {
-    let report = app.compile_all().await;
+    let report = app.compile_documents().await;
     let compiled = report.first().map_or(0, ServerReport::compiled);
     terminal.line(format!("Its OpenAPI 3.1 document is compiled: {compiled} functions."));
     let mut talk = Conversation::start(terminal, app).await?;

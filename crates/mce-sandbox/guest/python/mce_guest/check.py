@@ -34,7 +34,7 @@ def check(tree, servers):
         servers.insert(server)
     stubs = {server: _stubs(servers, server, names) for server, names in wanted.items()}
     for call in calls:
-        called = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "with_headers" else call.func
+        called = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in ("with_headers", "with_content") else call.func
         if isinstance(called, ast.Name) and called.id in imports.functions and called.id not in imports.rebound:
             server, name, _ = imports.functions[called.id]
             _check_call(call, stubs[server].get(name))

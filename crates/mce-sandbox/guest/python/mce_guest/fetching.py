@@ -68,11 +68,12 @@ class Response:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What a function gave, with the status and the telling header fields of the API's answer."""
+    """What a function gave, with the status and the telling header fields of the API's answer, or with a tool's content."""
 
     value: object
-    status: int
+    status: int | None
     headers: Headers
+    content: list | None = None
 
 
 def request(url, method, headers, body, json_value):
@@ -106,7 +107,7 @@ def response(answer):
 def answer(told):
     """The object for what the host answered to a call with headers."""
     value = told["value"] if "value" in told else base64.b64decode(told["base64"])
-    return Answer(value, told["status"], Headers(told["headers"]))
+    return Answer(value, told.get("status"), Headers(told["headers"]), told.get("content"))
 
 
 def _key(name):

@@ -22,7 +22,7 @@ def arguments_of(stub, args, kwargs):
         raise ArgumentError(f"`{function}` takes {len(names)} {plural}, not {len(args)}", function=function, hint=stub["signature"])
     given = dict(zip(names, args))
     for name, value in kwargs.items():
-        if name not in names:
+        if name not in names and not stub.get("open"):
             hint = did_you_mean(name, names) or f"its arguments: {', '.join(f'`{n}`' for n in names) or 'none'}"
             raise ArgumentError(f"`{function}` has no argument `{name}`", function=function, hint=hint)
         if name in given:
@@ -157,8 +157,8 @@ def _make_function(host, stub, server, is_async):
         def with_headers(*args, **kwargs):
             return host.call(stub["function"], "language", arguments_of(stub, args, kwargs), True)
 
-    # Gives `value`, `status` and `headers`: links to further pages, rate limits, places.
-    function.with_headers = with_headers
+    # Gives `value`, `status` and `headers`: links to further pages, rate limits, places. Of a tool: `value` and `content`.
+    function.with_headers = function.with_content = with_headers
     # What `paginate` needs.
     function.parameters = stub["parameters"]
     function.pagination = stub.get("pagination")

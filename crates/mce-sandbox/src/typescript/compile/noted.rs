@@ -117,7 +117,7 @@ fn pattern_in(declaration: &VariableDeclaration<'_>, is_loop: bool) -> Option<Sp
     let is_pattern = |pattern: &BindingPattern<'_>| matches!(pattern, BindingPattern::ObjectPattern(_) | BindingPattern::ArrayPattern(_));
     let mut declarators = declaration.declarations.iter();
     let found = declarators.find(|declarator| is_pattern(&declarator.id) && (is_loop || declarator.init.is_some()))?;
-    (!declaration.declare).then(|| found.span)
+    (!declaration.declare).then_some(found.span)
 }
 
 /// A list that is written out can always be taken apart as one.
