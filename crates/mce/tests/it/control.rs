@@ -68,7 +68,10 @@ fn what_a_document_gives_may_be_left_out() {
     );
     assert_eq!(project.run(&["exec", "p.py", "--json"]).json()["success"], json!(true));
     let requests = api.requests();
-    let sent: Vec<_> = requests.iter().map(|request| (request.target.as_str(), request.header("x-version"))).collect();
+    let sent: Vec<_> = requests
+        .iter()
+        .map(|request| (request.target.as_str(), request.header("x-version")))
+        .collect();
     assert_eq!(
         sent,
         [
