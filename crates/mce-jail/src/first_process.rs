@@ -1,12 +1,13 @@
 //! What happens in the process that becomes the program, from the fork to the exec.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Gid, Resource, Rlimit, Signal, Uid, geteuid, set_parent_process_death_signal, setrlimit, setsid};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, configure_capability_in_ambient_set,
@@ -15,10 +16,11 @@ use rustix::thread::{
 
 use crate::command::plain_command;
 use crate::handshake::{DuringStep as _, Failure};
+use crate::launcher::FIRST_OWN_FD;
 use crate::root::build_root;
 use crate::seal_steps::NO_CORE;
 use crate::spec::{CONTROL_FD, JailSpec, PROC_FD, ROOT};
-use crate::system_call::{close_on_exec_from, place_descriptor};
+use crate::system_call::{close_on_exec_from, enter_empty_key_ring, place_descriptor};
 
 /// The user and group `nobody` of the host.
 pub(crate) const NOBODY: u32 = 65_534;
@@ -79,16 +81,19 @@ impl FirstProcess<'_> {
             name_host().and_then(|()| build_root(self.spec)).map_err(Failure::or_refusal)?;
         }
         self.prefer_for_killing();
+        // The host's key ring would come along. Without the filter programs can use key rings, and find these empty.
+        let _ = enter_empty_key_ring();
         setsid().during(|| "start a session".to_owned())?;
         if self.spec.layers.rlimits {
             self.set_limits()?;
         }
+        let file = self.open_program();
         self.change_identity()?;
         set_no_new_privs(true).during(|| "give up new privileges".to_owned())?;
         // A change of user or capabilities has undone the first time.
         self.die_with_launcher()?;
         self.place_descriptors()?;
-        let error = self.program()?.exec();
+        let error = self.program(file.as_ref())?.exec();
         Err(error).during(|| format!("execute `{}`", self.spec.arguments.first().map_or("", String::as_str)))
     }
 
@@ -170,15 +175,25 @@ impl FirstProcess<'_> {
         }
     }
 
-    fn program(&self) -> Result<std::process::Command, Failure> {
+    /// The program's file, where it may lie in a folder of root's that `nobody` cannot enter. With a root file system of its
+    /// own the jail has no such folder.
+    fn open_program(&self) -> Option<OwnedFd> {
+        let Identity::Nobody { is_admin: false } = self.identity else { return None };
+        let path = self.spec.arguments.first()?.replace(ROOT, self.root);
+        // What cannot be opened is told when it is executed.
+        let file = openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        fcntl_dupfd_cloexec(file, FIRST_OWN_FD).ok()
+    }
+
+    fn program(&self, file: Option<&OwnedFd>) -> Result<std::process::Command, Failure> {
         let filled = |text: &str| text.replace(ROOT, self.root);
         let mut arguments = self.spec.arguments.iter().map(|argument| filled(argument));
         let program = arguments.next().ok_or_else(|| io::Error::other("no program is named"));
-        let mut command = plain_command(
-            program.during(|| "find the program".to_owned())?,
-            Path::new(&filled(&self.spec.directory)),
-        );
+        let program = program.during(|| "find the program".to_owned())?;
+        let path = file.map_or_else(|| program.clone(), |file| format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let mut command = plain_command(path, Path::new(&filled(&self.spec.directory)));
         command
+            .arg0(program)
             .args(arguments)
             .envs(self.spec.environment.iter().map(|(name, value)| (name, filled(value))));
         Ok(command)

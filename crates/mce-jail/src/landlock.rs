@@ -43,7 +43,7 @@ pub(crate) struct Readable {
 }
 
 /// Adds the steps that make the ruleset and enforce it. `version` is the kernel's.
-pub(crate) fn add_landlock(steps: &mut Steps, version: u32, readable: &[Readable], has_tmp: bool) {
+pub(crate) fn add_landlock(steps: &mut Steps, version: u32, readable: &[Readable], has_own_root: bool) {
     let handled = all_file_rights(version);
     let mut attributes = handled.to_ne_bytes().to_vec();
     if version >= 4 {
@@ -62,14 +62,15 @@ pub(crate) fn add_landlock(steps: &mut Steps, version: u32, readable: &[Readable
         libc::SYS_landlock_create_ruleset,
         vec![attributes, size, number(0)],
     );
-    let mut allow = |path: &Path, rights: u64| add_rule(steps, ruleset, path, rights & handled);
+    // Without an own root a part may lie where the worker cannot look. It can then not be read, rule or no rule.
+    let mut allow = |path: &Path, rights: u64| add_rule(steps, ruleset, path, rights & handled, has_own_root);
     for Readable { path, is_directory } in readable {
         allow(path, if *is_directory { READ_FILE | READ_DIR } else { READ_FILE });
     }
     for device in devices() {
         allow(Path::new(device), READ_FILE | WRITE_FILE);
     }
-    if has_tmp {
+    if has_own_root {
         allow(Path::new("/tmp"), PRIVATE);
     }
     // A program must not be able to fill the host's audit log with what it is refused.
@@ -90,7 +91,7 @@ fn all_file_rights(version: u32) -> u64 {
     (1 << known) - 1
 }
 
-fn add_rule(steps: &mut Steps, ruleset: usize, path: &Path, rights: u64) {
+fn add_rule(steps: &mut Steps, ruleset: usize, path: &Path, rights: u64, is_fatal: bool) {
     let name = format!("allow `{}`", path.display());
     let flags = i64::from(libc::O_PATH | libc::O_CLOEXEC);
     let open = vec![
@@ -99,7 +100,7 @@ fn add_rule(steps: &mut Steps, ruleset: usize, path: &Path, rights: u64) {
         number(flags),
         number(0),
     ];
-    let folder = steps.must(&name, libc::SYS_openat, open);
+    let folder = steps.add(&name, libc::SYS_openat, open, is_fatal);
     // `struct landlock_path_beneath_attr` is packed: the rights, then the descriptor.
     let bytes = [rights.to_ne_bytes().as_slice(), &[0; 4]].concat();
     let beneath = Argument::Buffer(Buffer {
@@ -110,9 +111,6 @@ fn add_rule(steps: &mut Steps, ruleset: usize, path: &Path, rights: u64) {
             value: Value::Result(folder),
         }],
     });
-    steps.must(
-        &name,
-        libc::SYS_landlock_add_rule,
-        vec![Argument::Result(ruleset), number(RULE_PATH_BENEATH), beneath, number(0)],
-    );
+    let arguments = vec![Argument::Result(ruleset), number(RULE_PATH_BENEATH), beneath, number(0)];
+    steps.add(&name, libc::SYS_landlock_add_rule, arguments, is_fatal);
 }

@@ -26,7 +26,7 @@ use crate::spec::JailSpec;
 use crate::system_call::{Side, duplicate_process, unshare};
 
 /// Descriptors that the launcher owns are moved to this number and above, so that those of the program are free.
-const FIRST_OWN_FD: i32 = 10;
+pub(crate) const FIRST_OWN_FD: i32 = 10;
 
 /// The user and group that the program has inside, so that it is not root there either.
 const INSIDE_ID: u32 = 1000;

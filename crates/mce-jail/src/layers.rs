@@ -13,6 +13,7 @@ use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
 use crate::command::plain_command;
+use crate::first_process::can_change_identity;
 use crate::handshake::Report;
 use crate::system_call::{has_seccomp_filters, landlock_version, set_mount_attributes, unshare};
 
@@ -22,6 +23,7 @@ pub(crate) const OUTER: c_int = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWNET | CLON
 /// From this version on Landlock also refuses to truncate files (Linux 6.2). An older one cannot stand alone.
 const LANDLOCK_ALONE: u32 = 3;
 
+const FILES_FIX: &str = "allow user namespaces, or run as root with CAP_SYS_ADMIN; or use Linux 6.2 or newer with Landlock";
 const NAMESPACES_FIX: &str = "allow user namespaces (sysctl `user.max_user_namespaces`, `kernel.unprivileged_userns_clone`, \
      `kernel.apparmor_restrict_unprivileged_userns`; in a container also its seccomp profile), or run as root with CAP_SYS_ADMIN; \
      Linux 5.12 or newer";
@@ -100,7 +102,7 @@ impl Layers {
         if !self.namespaces && !landlock_suffices() {
             return refuse(
                 "neither namespaces nor Landlock (version 3) keep programs from the files of the host",
-                NAMESPACES_FIX,
+                FILES_FIX,
             );
         }
         if !self.seccomp && !self.rlimits {
@@ -108,6 +110,12 @@ impl Layers {
         }
         Ok(())
     }
+}
+
+/// Programs would run as `nobody` among the host's own files: root without namespaces starts them. They can then read only
+/// what everybody may. Tries namespaces out, in a process of its own.
+pub fn runs_as_nobody(wanted: Layers) -> bool {
+    can_change_identity() && (!wanted.namespaces || try_namespaces().is_err())
 }
 
 /// Those of the `wanted` layers that this machine has, and why others are off. Namespaces are tried out by use only.

@@ -45,7 +45,7 @@ pub use fork_server::{ForkServer, control_socket, wait_for_worker};
 pub use jail_error::JailError;
 pub use jailed::{Jailed, Launcher, spawn};
 pub use launcher::launcher_main;
-pub use layers::{LayerStatus, Layers, probe};
+pub use layers::{LayerStatus, Layers, probe, runs_as_nobody};
 pub use limits::WorkerLimits;
 pub use memory_use::MemoryUse;
 pub use seal_plan::{SEAL_PY, SealPlan};

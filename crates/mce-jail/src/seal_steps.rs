@@ -16,6 +16,9 @@ const MIB: u64 = 1 << 20;
 /// the C library 64 MiB for each thread. What is written to counts as data and has its own limit.
 const RESERVED_MIB: u64 = 2048;
 
+/// The same where a worker has one thread, because no filter refuses processes, nor mappings that do not count as data.
+const RESERVED_MIB_ALONE: u64 = 192;
+
 /// A limit for core files that also a handler (`core_pattern` with a pipe) obeys, which ignores 0; see core(5). No core
 /// file is that small.
 pub(crate) const NO_CORE: u64 = 1;
@@ -41,12 +44,13 @@ impl Steps {
         self.add(name, number, arguments, true)
     }
 
-    /// Adds a step that may fail on some kernels without a hole in the jail.
+    /// Adds a step that may fail on some machines without a hole in the jail.
     fn may(&mut self, name: &str, number: i64, arguments: Vec<Argument>) -> usize {
         self.add(name, number, arguments, false)
     }
 
-    fn add(&mut self, name: &str, number: i64, arguments: Vec<Argument>, is_fatal: bool) -> usize {
+    /// Adds a step that must succeed if `is_fatal`, and returns its index.
+    pub(crate) fn add(&mut self, name: &str, number: i64, arguments: Vec<Argument>, is_fatal: bool) -> usize {
         self.0.push(Step {
             name: name.to_owned(),
             number,
@@ -128,6 +132,11 @@ fn add_namespaces(steps: &mut Steps, worker: &Worker<'_>) {
         // Not even without the filter can it make a namespace below its own, in which it would have all capabilities. The
         // file may be read-only in a container.
         write_proc(steps, "sys/user/max_user_namespaces", "0", false);
+        if !worker.standing.layers.seccomp {
+            // Nor watch files, which kernels from 5.13 on let every process do, nor share memory that no process owns.
+            write_proc(steps, "sys/user/max_fanotify_groups", "0", false);
+            write_proc(steps, "sys/kernel/shmmni", "0", false);
+        }
     }
     steps.must("close `/proc`", libc::SYS_close, vec![number(PROC_FD.into())]);
     let private = libc::MS_REC | libc::MS_PRIVATE;
@@ -176,15 +185,15 @@ fn add_limits(steps: &mut Steps, worker: &Worker<'_>) {
     let Worker { limits, base, .. } = worker;
     let memory = u64::from(limits.memory_mib) * MIB;
     let cpu = u64::from(limits.cpu_seconds);
-    let tasks = if worker.standing.layers.seccomp {
-        u64::from(limits.threads) + worker.other_tasks
+    let (tasks, reserved) = if worker.standing.layers.seccomp {
+        (u64::from(limits.threads) + worker.other_tasks, RESERVED_MIB)
     } else {
-        1
+        (1, RESERVED_MIB_ALONE)
     };
     let stack = u64::from(limits.stack_mib) * MIB;
     let tmp = u64::from(limits.tmp_mib) * MIB;
     let files = u64::from(limits.open_files);
-    let space = base.address_space_bytes + memory + RESERVED_MIB * MIB;
+    let space = base.address_space_bytes + memory + reserved * MIB;
     let mut set = |name: &str, resource: u32, soft: u64, hard: u64| {
         let bytes = [soft.to_ne_bytes(), hard.to_ne_bytes()].concat();
         let limit = Argument::Buffer(Buffer {

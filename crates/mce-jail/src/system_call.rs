@@ -58,6 +58,19 @@ pub(crate) fn unshare(new_namespaces: c_int) -> io::Result<()> {
     check(value.into()).map(drop)
 }
 
+/// Gives the calling process a session key ring of its own that nobody may use, not even who holds it. An error where the
+/// kernel has no key rings, or another filter refuses them to this process.
+pub(crate) fn enter_empty_key_ring() -> io::Result<()> {
+    const JOIN_SESSION_KEYRING: c_long = 1;
+    const SET_PERMISSIONS: c_long = 5;
+    const SESSION_KEYRING: c_long = -3;
+    // SAFETY: keyctl(2) takes numbers here and a null pointer for "no name", and touches no memory of ours.
+    check(unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, 0_usize) })?;
+    // SAFETY: as above; the numbers are a key ring and no permissions.
+    let value = unsafe { libc::syscall(libc::SYS_keyctl, SET_PERMISSIONS, SESSION_KEYRING, 0) };
+    check(value).map(drop)
+}
+
 /// Makes all descriptors from `first` on close when a program is executed.
 pub(crate) fn close_on_exec_from(first: u32) -> io::Result<()> {
     // SAFETY: close_range(2) takes three numbers and touches no memory of ours; with CLOSE_RANGE_CLOEXEC it closes

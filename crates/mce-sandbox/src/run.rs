@@ -37,6 +37,7 @@ pub(crate) async fn run(mut worker: Worker, program: &Program, calls: &dyn HostC
     let started = Instant::now();
     let first = run_frame(program, calls.servers(), limits, has_tracebacks);
     let watch = worker.watch(limits);
+    let has_own_folder = worker.has_own_folder();
     let buffer = std::mem::replace(&mut worker.buffer, FrameBuffer::new(0));
     let (end, logs) = {
         let (reader, writer) = worker.stream.split();
@@ -61,7 +62,7 @@ pub(crate) async fn run(mut worker: Worker, program: &Program, calls: &dyn HostC
     let elapsed = started.elapsed();
     let (result, contents) = match end {
         RunEnd::Value { value, contents } => (Ok(value), contents),
-        RunEnd::Error(error) => (Err(run_end::told(*error, limits)), Vec::new()),
+        RunEnd::Error(error) => (Err(run_end::told(*error, limits, has_own_folder)), Vec::new()),
         RunEnd::Closed { in_frame } => (Err(run_end::closed(worker.ending().await, in_frame, limits)), Vec::new()),
         RunEnd::Timeout => (Err(run_end::timeout(limits.wall, program.language)), Vec::new()),
         RunEnd::Output => (Err(run_end::output(limits.output_bytes)), Vec::new()),

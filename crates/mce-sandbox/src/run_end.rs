@@ -82,11 +82,18 @@ fn processor(cpu_seconds: u32) -> ProgramError {
     .with_hint("do less in one run")
 }
 
-/// What the guest says of an error, with the limits that only the host knows.
-pub(crate) fn told(error: ProgramError, limits: &Limits) -> ProgramError {
+/// What the guest says of an error, with the limits and the lack of a folder that only the host knows.
+pub(crate) fn told(error: ProgramError, limits: &Limits, has_own_folder: bool) -> ProgramError {
     if error.kind == ErrorKind::Memory {
         let message = memory(limits.memory_mib).message;
         return ProgramError { message, ..error };
+    }
+    let is_refused = || ["Permission denied", "No usable temporary directory"].iter().any(|text| error.message.contains(text));
+    if !has_own_folder && error.hint.is_none() && error.kind == ErrorKind::Exception && is_refused() {
+        return error.with_hint(
+            "programs have no folder to write to here, `/tmp` neither, because the jail has no namespaces (`mce doctor` says why); \
+             keep data in memory",
+        );
     }
     error
 }

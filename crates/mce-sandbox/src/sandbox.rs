@@ -239,11 +239,7 @@ fn layer_fact(status: LayerStatus, on: Option<(Layers, &[String])>, without: &[S
         fix,
     };
     if without.iter().any(|off| off == name) {
-        let detail = match name {
-            "seccomp" => "switched off by configuration: programs can open `netlink` and `vsock` sockets and use key rings",
-            _ => "switched off by configuration",
-        };
-        return fact(false, detail.to_owned(), String::new());
+        return fact(false, told("switched off by configuration", meaning(name)), String::new());
     }
     let Some((layers, notes)) = on else {
         return fact(is_on, detail, fix);
@@ -257,8 +253,29 @@ fn layer_fact(status: LayerStatus, on: Option<(Layers, &[String])>, without: &[S
     };
     let reason = notes.iter().find_map(|note| note.strip_prefix(name)?.strip_prefix(": "));
     match (is_in_jail, reason) {
-        (false, Some(reason)) => fact(false, reason.to_owned(), fix),
+        (false, reason) => fact(false, told(reason.unwrap_or(&detail), meaning(name)), fix),
         (is_in_jail, _) => fact(is_in_jail, detail, fix),
+    }
+}
+
+/// What a layer that is off means for programs.
+fn meaning(layer: &str) -> &'static str {
+    match layer {
+        "namespaces" => "programs have no folder to write to, `/tmp` neither",
+        "landlock" => "",
+        "seccomp" => {
+            "programs have one thread, and can make `netlink` and `vsock` sockets and use key rings, `userfaultfd` and `perf_event_open`"
+        }
+        "rlimits" => "the host watches memory and threads of programs, and kills those that take too much",
+        _ => "",
+    }
+}
+
+fn told(reason: &str, meaning: &str) -> String {
+    if meaning.is_empty() {
+        reason.to_owned()
+    } else {
+        format!("{reason}; {meaning}")
     }
 }
 
@@ -282,13 +299,20 @@ mod tests {
         for (on, without, expected) in [
             (None, &[][..], (true, "found")),
             (Some((Layers::ALL, &[][..])), &[], (true, "found")),
-            (Some((off, &notes[..])), &[], (false, "why")),
+            (
+                Some((off, &notes[..])),
+                &[],
+                (
+                    false,
+                    "why; programs have one thread, and can make `netlink` and `vsock` sockets and use key rings, `userfaultfd` and `perf_event_open`",
+                ),
+            ),
             (
                 Some((off, &[])),
                 &["seccomp".to_owned()],
                 (
                     false,
-                    "switched off by configuration: programs can open `netlink` and `vsock` sockets and use key rings",
+                    "switched off by configuration; programs have one thread, and can make `netlink` and `vsock` sockets and use key rings, `userfaultfd` and `perf_event_open`",
                 ),
             ),
         ] {

@@ -63,6 +63,11 @@ pub(crate) enum Ending {
 }
 
 impl Worker {
+    /// It has a folder of its own to write to. Without namespaces there is none.
+    pub(crate) fn has_own_folder(&self) -> bool {
+        self.server.layers().namespaces
+    }
+
     pub(crate) const fn new(
         stream: UnixStream,
         buffer: FrameBuffer,

@@ -93,6 +93,16 @@ pub(crate) fn launcher(who: Who) -> Launcher {
     }
 }
 
+/// A launcher on another machine, by options of `tests/machines/run_on.py`.
+pub(crate) fn launcher_on(machine: &[&str]) -> Launcher {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/machines/run_on.py");
+    let options = ["-I", script].into_iter().chain(machine.iter().copied()).chain(["--"]);
+    Launcher {
+        program: "/usr/bin/python3".into(),
+        arguments: options.chain([env!("CARGO_BIN_EXE_mce-jail-launch")]).map(Into::into).collect(),
+    }
+}
+
 pub(crate) fn spec(layers: Layers) -> JailSpec {
     let file = |name: &str, text: &str| PlacedFile {
         path: format!("/mce/{name}").into(),
@@ -138,8 +148,12 @@ impl Jail {
     }
 
     pub(crate) fn with(spec: &JailSpec, who: Who, limits: &WorkerLimits) -> Result<Self, JailError> {
+        Self::launched(spec, &launcher(who), limits)
+    }
+
+    pub(crate) fn launched(spec: &JailSpec, launcher: &Launcher, limits: &WorkerLimits) -> Result<Self, JailError> {
         let (control, far) = pair();
-        let jailed = spawn(spec, &launcher(who), far)?;
+        let jailed = spawn(spec, launcher, far)?;
         let mut jail = Self {
             jailed,
             hello: Value::Null,

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{ALL, ALONE_NAMESPACES, WITHOUT_NAMESPACES, WITHOUT_SECCOMP, Who, shared};
+use crate::harness::{ALL, ALONE_NAMESPACES, Jail, WITHOUT_NAMESPACES, WITHOUT_SECCOMP, Who, launcher, limits, shared, spec};
 
 /// Number on `x86_64`, number on `aarch64`, name.
 const REFUSED: &[(u32, u32, &str)] = &[
@@ -184,4 +184,41 @@ result = [attempt(mmap.mmap, -1, 4096, mmap.MAP_PRIVATE | 0x20, mmap.PROT_READ |
     call(10, 226, 0, 4096, 7)]
 ";
     assert_eq!(shared(ALL, Who::Tester).value(program), json!(["EPERM", "EPERM"]));
+}
+
+#[test]
+fn without_the_filter_no_key_of_the_host_is_found() {
+    // A host whose session holds a key; the jail is started from within it.
+    let add = "
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+arm = os.uname().machine == 'aarch64'
+libc.syscall(219 if arm else 250, 1, None)
+assert libc.syscall(217 if arm else 248, b'user', b'mce-jail-key', b'secret', 6, -3) > 0, 'the kernel has no key rings'
+os.execv(sys.argv[1], sys.argv[1:])
+";
+    let program = "
+result = [call(249, 218, b'user', b'mce-jail-key', 0, 0), call(250, 219, 11, -3, 0, 0), call(248, 217, b'user', b'x', b'y', 1, -3)]
+";
+    for who in [Who::Tester, Who::User] {
+        let inner = launcher(who);
+        let arguments = ["-c".into(), add.into(), inner.program.into_os_string()];
+        let outer = mce_jail::Launcher {
+            program: "/usr/bin/python3".into(),
+            arguments: arguments.into_iter().chain(inner.arguments).collect(),
+        };
+        let jail = Jail::launched(&spec(WITHOUT_SECCOMP), &outer, &limits()).unwrap();
+        assert_eq!(jail.value(program), json!(["ENOKEY", "EACCES", "EACCES"]), "{who:?}");
+    }
+}
+
+#[test]
+fn without_the_filter_no_files_are_watched() {
+    let program = "result = [call(300, 262, 0, 0), call(300, 262, 0x200, 0)]";
+    for who in [Who::Tester, Who::User] {
+        let value = shared(WITHOUT_SECCOMP, who).value(program);
+        for outcome in value.as_array().unwrap() {
+            assert!(["EPERM", "EMFILE"].contains(&outcome.as_str().unwrap_or("made")), "{value}");
+        }
+    }
 }

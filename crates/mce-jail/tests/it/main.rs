@@ -6,6 +6,7 @@ mod harness;
 mod kernel;
 mod life;
 mod limits;
+mod machines;
 mod network;
 mod processes;
 mod python;

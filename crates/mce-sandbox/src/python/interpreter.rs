@@ -1,6 +1,7 @@
 //! Finds the machine's Python: asks the configured one, which may be a script of a version manager, what it really is.
 
 use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -40,6 +41,44 @@ pub(crate) struct Interpreter {
 }
 
 impl Interpreter {
+    /// The first of these, or of those with this name in `PATH`, that can be used. `is_open` says whether a file can be
+    /// read in the jail; where it cannot, the next one of the name is taken.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Interpreter`] with the reason of the first.
+    pub(crate) fn choose(
+        python: &str,
+        environment: &[(String, String)],
+        folders: &[PathBuf],
+        is_open: impl Fn(&Path) -> bool,
+    ) -> Result<Self, EngineError> {
+        let first = Self::find(python, environment, folders)?;
+        let Some(closed) = first.closed(&is_open) else { return Ok(first) };
+        let reason = format!(
+            "the jail has no namespaces here, so that programs run as `nobody`, who cannot read `{}`",
+            closed.display()
+        );
+        let others = all_in_path(python, environment).into_iter().skip(1);
+        let mut usable = others.filter_map(|other| Self::find(&other.to_string_lossy(), environment, folders).ok());
+        match usable.find(|other| other.closed(&is_open).is_none()) {
+            Some(other) => {
+                tracing::warn!(target: "mce_sandbox", %reason, taken = %other.executable.display(), "another python is taken");
+                Ok(other)
+            }
+            None => Err(EngineError::Interpreter {
+                python: python.to_owned(),
+                reason,
+            }),
+        }
+    }
+
+    /// What it cannot start without and cannot be read.
+    fn closed(&self, is_open: impl Fn(&Path) -> bool) -> Option<&Path> {
+        let needed = std::iter::once(&self.executable).chain(&self.standard);
+        needed.map(PathBuf::as_path).filter(|path| path.exists()).find(|path| !is_open(path))
+    }
+
     /// Asks the interpreter, which also looks into these folders for packages. Blocks until it answers, at most 20 s.
     ///
     /// # Errors
@@ -82,10 +121,25 @@ impl Interpreter {
     }
 }
 
+/// Everybody may read this file or folder, and may enter all folders above it.
+pub(crate) fn is_open_to_all(path: &Path) -> bool {
+    let has = |path: &Path, bits: u32| fs_err::metadata(path).is_ok_and(|status| status.permissions().mode() & bits == bits);
+    let own = if path.is_dir() { 0o005 } else { 0o004 };
+    has(path, own) && path.ancestors().skip(1).all(|folder| has(folder, 0o001))
+}
+
 /// A name without a slash is looked up in `PATH`.
 fn look_up(python: &str, environment: &[(String, String)]) -> Option<PathBuf> {
     if python.contains('/') {
         return Some(PathBuf::from(python));
+    }
+    all_in_path(python, environment).into_iter().next()
+}
+
+/// All programs of a name, best first; none for a path.
+fn all_in_path(python: &str, environment: &[(String, String)]) -> Vec<PathBuf> {
+    if python.contains('/') {
+        return Vec::new();
     }
     let path = environment
         .iter()
@@ -93,7 +147,8 @@ fn look_up(python: &str, environment: &[(String, String)]) -> Option<PathBuf> {
         .map_or("/usr/local/bin:/usr/bin:/bin", |(_, value)| value);
     path.split(':')
         .map(|folder| Path::new(folder).join(python))
-        .find(|file| file.is_absolute() && file.is_file())
+        .filter(|file| file.is_absolute() && file.is_file())
+        .collect()
 }
 
 /// What it wrote to both streams. A child that takes too long is killed.
@@ -142,6 +197,42 @@ mod tests {
         let found = Interpreter::find("python3", &environment(), &[]).unwrap();
         assert!(found.executable.is_absolute());
         assert!(found.standard[0].join("os.py").is_file());
+    }
+
+    #[test]
+    fn where_the_first_cannot_be_read_the_next_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        fs_err::os::unix::fs::symlink("/usr/bin/python3", folder.path().join("python3")).unwrap();
+        let path = format!("{}:/usr/bin:/bin", folder.path().display());
+        let environment = [("PATH".to_owned(), path)];
+        let real = Interpreter::find("/usr/bin/python3", &environment, &[]).unwrap().executable;
+        let found = Interpreter::choose("python3", &environment, &[], is_open_to_all).unwrap();
+        assert_eq!(found.executable, real);
+        // Nothing is open: the reason names what is closed.
+        for python in ["python3", "/usr/bin/python3"] {
+            let error = Interpreter::choose(python, &environment, &[], |_| false).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("who cannot read `{}`", real.display())), "{error}");
+        }
+        // The first asked is refused, a later one of the name is not.
+        let asked = std::cell::Cell::new(0);
+        let is_open = |_: &Path| asked.replace(asked.get() + 1) > 0;
+        assert_eq!(Interpreter::choose("python3", &environment, &[], is_open).unwrap().executable, real);
+    }
+
+    #[test]
+    fn what_root_keeps_to_itself_is_not_open_to_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs_err::write(&file, "").unwrap();
+        let set = |path: &Path, mode| fs_err::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        for (folder_mode, file_mode, expected) in [(0o755, 0o644, true), (0o711, 0o644, true), (0o700, 0o644, false), (0o755, 0o640, false)] {
+            set(folder.path(), folder_mode);
+            set(&file, file_mode);
+            assert_eq!(is_open_to_all(&file), expected, "{folder_mode:o} {file_mode:o}");
+        }
+        set(folder.path(), 0o711);
+        assert!(!is_open_to_all(folder.path()), "it cannot be listed");
+        assert!(!is_open_to_all(Path::new("/no/such/file")));
     }
 
     #[test]

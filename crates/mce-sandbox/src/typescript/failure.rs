@@ -156,7 +156,7 @@ impl Reporter<'_> {
 
     fn plain(&self, described: &Described) -> Failure {
         let Described { name, message, .. } = described;
-        let memory = message == "out of memory" && name == "InternalError";
+        let memory = message.starts_with("out of memory") && name == "InternalError";
         if memory {
             return Failure::new(ErrorKind::Memory, "the program needs more memory than its limit allows")
                 .with_hint("work on smaller pieces, or keep less at once");

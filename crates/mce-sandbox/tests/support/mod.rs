@@ -5,7 +5,6 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -41,11 +40,18 @@ pub(crate) fn options() -> SandboxOptions {
     }
 }
 
-/// Limits of the red-team set-up.
-pub(crate) fn tight() -> Limits {
-    Limits {
-        wall: Duration::from_secs(5),
-        ..Limits::default()
+/// A launcher on another machine: see `tests/machines/run_on.py`, whose options these are.
+pub(crate) fn on(machine: &[&str], launcher: Launcher) -> Launcher {
+    if machine.is_empty() {
+        return launcher;
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/machines/run_on.py");
+    let mut arguments: Vec<String> = ["-I", script].iter().chain(machine).map(|text| (*text).to_owned()).collect();
+    arguments.extend(["--".to_owned(), launcher.program.to_string_lossy().into_owned()]);
+    arguments.extend(launcher.arguments);
+    Launcher {
+        program: PathBuf::from("/usr/bin/python3"),
+        arguments,
     }
 }
 

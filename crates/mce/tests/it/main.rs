@@ -8,6 +8,7 @@ mod compile;
 mod control;
 mod fetch;
 mod large_document;
+mod machines;
 mod mcp_servers;
 mod paging;
 mod project;
