@@ -178,7 +178,9 @@ impl FirstProcess<'_> {
     /// The program's file, where it may lie in a folder of root's that `nobody` cannot enter. With a root file system of its
     /// own the jail has no such folder.
     fn open_program(&self) -> Option<OwnedFd> {
-        let Identity::Nobody { is_admin: false } = self.identity else { return None };
+        let Identity::Nobody { is_admin: false } = self.identity else {
+            return None;
+        };
         let path = self.spec.arguments.first()?.replace(ROOT, self.root);
         // What cannot be opened is told when it is executed.
         let file = openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;

@@ -88,7 +88,11 @@ pub(crate) fn told(error: ProgramError, limits: &Limits, has_own_folder: bool) -
         let message = memory(limits.memory_mib).message;
         return ProgramError { message, ..error };
     }
-    let is_refused = || ["Permission denied", "No usable temporary directory"].iter().any(|text| error.message.contains(text));
+    let is_refused = || {
+        ["Permission denied", "No usable temporary directory"]
+            .iter()
+            .any(|text| error.message.contains(text))
+    };
     if !has_own_folder && error.hint.is_none() && error.kind == ErrorKind::Exception && is_refused() {
         return error.with_hint(
             "programs have no folder to write to here, `/tmp` neither, because the jail has no namespaces (`mce doctor` says why); \

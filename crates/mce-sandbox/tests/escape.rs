@@ -102,7 +102,10 @@ const LATE: Duration = Duration::from_secs(20);
 async fn play(options: SandboxOptions) -> BTreeMap<String, String> {
     let _bait = bait();
     let with_wall = |wall| {
-        let limits = Limits { wall, ..options.limits.clone() };
+        let limits = Limits {
+            wall,
+            ..options.limits.clone()
+        };
         Arc::new(Sandbox::new(SandboxOptions { limits, ..options.clone() }))
     };
     let (short, long) = (with_wall(SHORT), with_wall(LONG));

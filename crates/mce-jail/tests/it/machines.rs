@@ -24,8 +24,16 @@ fn what_a_machine_lacks_is_off_and_told() {
     for (machine, layers, note) in [
         (&["--user"][..], on(true, true), ""),
         (&["--no-user-namespaces"], on(true, true), ""),
-        (&["--no-landlock"], on(true, false), "landlock: Function not implemented (os error 38)"),
-        (&["--user", "--no-landlock"], on(true, false), "landlock: Function not implemented (os error 38)"),
+        (
+            &["--no-landlock"],
+            on(true, false),
+            "landlock: Function not implemented (os error 38)",
+        ),
+        (
+            &["--user", "--no-landlock"],
+            on(true, false),
+            "landlock: Function not implemented (os error 38)",
+        ),
         (
             &["--container"],
             on(false, true),
@@ -57,11 +65,23 @@ result = [attempt(connect), attempt(open, '/etc/shadow'), attempt(os.fork), os.g
 #[test]
 fn where_too_much_is_lacking_no_jail_is_made() {
     for (machine, missing, fix) in [
-        (&["--container", "--no-landlock"][..], "keep programs from the files of the host", "Landlock"),
-        (&["--container", "--user", "--no-landlock"], "keep programs from the files of the host", "user namespaces"),
+        (
+            &["--container", "--no-landlock"][..],
+            "keep programs from the files of the host",
+            "Landlock",
+        ),
+        (
+            &["--container", "--user", "--no-landlock"],
+            "keep programs from the files of the host",
+            "user namespaces",
+        ),
         (&["--container", "--no-seccomp"], "seccomp", "CONFIG_SECCOMP_FILTER"),
     ] {
-        let Err(JailError::BelowMinimum { missing: found, fix: advice }) = spawn(&spec(ALL), &launcher_on(machine), pair().1) else {
+        let Err(JailError::BelowMinimum {
+            missing: found,
+            fix: advice,
+        }) = spawn(&spec(ALL), &launcher_on(machine), pair().1)
+        else {
             panic!("{machine:?}: a jail was made")
         };
         assert!(found.contains(missing), "{machine:?}: {found}");

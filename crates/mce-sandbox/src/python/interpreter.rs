@@ -76,7 +76,10 @@ impl Interpreter {
     /// What it cannot start without and cannot be read.
     fn closed(&self, is_open: impl Fn(&Path) -> bool) -> Option<&Path> {
         let needed = std::iter::once(&self.executable).chain(&self.standard);
-        needed.map(PathBuf::as_path).filter(|path| path.exists()).find(|path| !is_open(path))
+        needed
+            .map(PathBuf::as_path)
+            .filter(|path| path.exists())
+            .find(|path| !is_open(path))
     }
 
     /// Asks the interpreter, which also looks into these folders for packages. Blocks until it answers, at most 20 s.
@@ -225,7 +228,12 @@ mod tests {
         let file = folder.path().join("file");
         fs_err::write(&file, "").unwrap();
         let set = |path: &Path, mode| fs_err::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-        for (folder_mode, file_mode, expected) in [(0o755, 0o644, true), (0o711, 0o644, true), (0o700, 0o644, false), (0o755, 0o640, false)] {
+        for (folder_mode, file_mode, expected) in [
+            (0o755, 0o644, true),
+            (0o711, 0o644, true),
+            (0o700, 0o644, false),
+            (0o755, 0o640, false),
+        ] {
             set(folder.path(), folder_mode);
             set(&file, file_mode);
             assert_eq!(is_open_to_all(&file), expected, "{folder_mode:o} {file_mode:o}");

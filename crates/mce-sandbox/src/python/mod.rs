@@ -77,7 +77,10 @@ impl Python {
 
     async fn start_server(&self, preload: Preload) -> Result<Arc<ForkServer>, EngineError> {
         let found = self.find().await?;
-        let Found { interpreter, folders: libraries } = &*found;
+        let Found {
+            interpreter,
+            folders: libraries,
+        } = &*found;
         let options = &self.options;
         let folders: Vec<String> = libraries
             .iter()

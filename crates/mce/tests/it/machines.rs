@@ -53,7 +53,10 @@ fn the_doctor_and_the_log_tell_which_layers_a_machine_has() {
             &[
                 ("layer namespaces", "not permitted"),
                 ("layer landlock", "not implemented"),
-                ("jail", "neither namespaces nor Landlock (version 3) keep programs from the files of the host"),
+                (
+                    "jail",
+                    "neither namespaces nor Landlock (version 3) keep programs from the files of the host",
+                ),
             ],
         ),
         (
@@ -88,8 +91,14 @@ fn a_program_learns_why_it_has_no_folder() {
         let (_, answer, _) = run_on(machine, &["exec", "program.py", "--json"]);
         let error = &answer["error"];
         assert_eq!(error["type"], "exception", "{answer}");
-        assert_eq!(error["message"], "PermissionError: [Errno 13] Permission denied: '/tmp/x'", "{answer}");
+        assert_eq!(
+            error["message"], "PermissionError: [Errno 13] Permission denied: '/tmp/x'",
+            "{answer}"
+        );
         let hint = error["hint"].as_str().unwrap();
-        assert!(hint.starts_with("programs have no folder to write to here, `/tmp` neither"), "{hint}");
+        assert!(
+            hint.starts_with("programs have no folder to write to here, `/tmp` neither"),
+            "{hint}"
+        );
     }
 }
