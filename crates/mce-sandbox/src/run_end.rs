@@ -93,7 +93,7 @@ pub(crate) fn told(error: ProgramError, limits: &Limits, has_own_folder: bool) -
             .iter()
             .any(|text| error.message.contains(text))
     };
-    if !has_own_folder && error.hint.is_none() && error.kind == ErrorKind::Exception && is_refused() {
+    if !has_own_folder && error.kind == ErrorKind::Exception && is_refused() {
         return error.with_hint(
             "programs have no folder to write to here, `/tmp` neither, because the jail has no namespaces (`mce doctor` says why); \
              keep data in memory",

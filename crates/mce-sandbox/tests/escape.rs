@@ -174,12 +174,16 @@ const USER: Machine = &["--user"];
 /// A program that a layer alone stops, and why no other one can.
 type OnlyStoppedBy = (&'static str, &'static str);
 
-/// What the filter alone stops. Both stay within the other layers: without network, without files, without capabilities.
-const LEFT_TO_SECCOMP: [OnlyStoppedBy; 2] = [
+/// What the filter alone stops. All stay within the other layers: without network, without files, without capabilities.
+const LEFT_TO_SECCOMP: [OnlyStoppedBy; 3] = [
     (
         "net_exotic_families",
         "no namespace, limit or capability keeps a process from making a `netlink` socket, which its empty network namespace \
          confines, or, in a virtual machine, a `vsock` socket, which nothing confines",
+    ),
+    (
+        "mem_memfd",
+        "a file in memory counts for no process; its size is limited as that of files in `/tmp`, its number as that of descriptors",
     ),
     (
         "sys_kernel_surface",

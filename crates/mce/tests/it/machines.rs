@@ -38,14 +38,17 @@ fn detail<'a>(report: &'a Value, name: &str) -> (bool, &'a str) {
     (check["ok"].as_bool().unwrap(), check["detail"].as_str().unwrap())
 }
 
+/// A machine, whether the engine runs there, and which checks say what is missing.
+type Case = (&'static [&'static str], bool, &'static [(&'static str, &'static str)]);
+
 #[test]
 fn the_doctor_and_the_log_tell_which_layers_a_machine_has() {
-    let no_folder = "programs have no folder to write to, `/tmp` neither";
-    let cases: [(&[&str], bool, &[(&str, &str)]); 7] = [
+    const NO_FOLDER: &str = "programs have no folder to write to, `/tmp` neither";
+    const CASES: [Case; 7] = [
         (&["--user"], true, &[]),
         (&["--no-user-namespaces"], true, &[]),
-        (&["--container"], true, &[("layer namespaces", no_folder)]),
-        (&["--container", "--user"], true, &[("layer namespaces", no_folder)]),
+        (&["--container"], true, &[("layer namespaces", NO_FOLDER)]),
+        (&["--container", "--user"], true, &[("layer namespaces", NO_FOLDER)]),
         (&["--no-landlock"], true, &[("layer landlock", "not implemented")]),
         (
             &["--container", "--no-landlock"],
@@ -62,10 +65,14 @@ fn the_doctor_and_the_log_tell_which_layers_a_machine_has() {
         (
             &["--container", "--no-seccomp"],
             false,
-            &[("layer seccomp", "not implemented"), ("jail", "seccomp")],
+            &[
+                ("layer namespaces", "not permitted"),
+                ("layer seccomp", "not implemented"),
+                ("jail", "seccomp"),
+            ],
         ),
     ];
-    for (machine, is_ok, off) in cases {
+    for (machine, is_ok, off) in CASES {
         let (code, report, log) = run_on(machine, &["doctor", "--json"]);
         assert_eq!((code == 0, &report["ok"]), (is_ok, &json!(is_ok)), "{machine:?}: {report}");
         for name in ["layer namespaces", "layer landlock", "layer seccomp", "layer rlimits", "jail"] {
