@@ -518,6 +518,78 @@ async fn each_limit_has_its_own_error_and_the_next_run_works() {
 }
 
 #[tokio::test]
+async fn calls_that_nobody_waited_for_are_finished_and_told() {
+    let sandbox = Sandbox::new(options());
+    for (language, source) in [
+        (
+            Language::Python,
+            "import asyncio\nfrom demo.aio import get_item\nasync def main():\n    asyncio.create_task(get_item('yield'))\n    return 1",
+        ),
+        (Language::TypeScript, "demo.getItem({ id: 'yield' });\nresult = 1"),
+    ] {
+        let api = Arc::new(Api::default());
+        let outcome = sandbox.run(program_in(language, source), Arc::clone(&api) as _).await;
+        assert_eq!(seen(&outcome), value(json!(1)), "{source}");
+        let note = "note: the program ended before a call of `demo.get_item` had an answer; put `await` before calls";
+        assert!(outcome.logs.contains(note), "{source}: {}", outcome.logs);
+        assert_eq!(
+            (api.calls.load(Ordering::SeqCst), api.under_way.load(Ordering::SeqCst)),
+            (1, 0),
+            "{source}"
+        );
+    }
+    sandbox.stop().await;
+}
+
+#[tokio::test]
+async fn errors_that_nobody_handled_are_told() {
+    let sandbox = Sandbox::new(options());
+    let python = "import asyncio\nasync def bad():\n    raise ValueError('lost')\nasync def main():\n    asyncio.create_task(bad())\n    \
+                  await asyncio.sleep(0)\n    return 1";
+    let outcome = sandbox.run(program_in(Language::Python, python), Arc::new(Api::default())).await;
+    assert!(outcome.logs.contains("ValueError: lost"), "{}", outcome.logs);
+    let forgotten = "async def f():\n    pass\nf()\nresult = 1";
+    let outcome = sandbox.run(program_in(Language::Python, forgotten), Arc::new(Api::default())).await;
+    assert!(outcome.logs.contains("was never awaited"), "{}", outcome.logs);
+    for typescript in [
+        "async function bad() {\n  throw new Error('lost') }\nbad();\nresult = 1",
+        "\nqueueMicrotask(() => { throw new Error('lost') });\nresult = 1",
+    ] {
+        let outcome = sandbox
+            .run(program_in(Language::TypeScript, typescript), Arc::new(Api::default()))
+            .await;
+        let wanted = json!({"error": {"type": "exception", "message": "Error: lost", "line": 2}});
+        assert!(is_within(&wanted, &seen(&outcome)), "{typescript}: {:?}", outcome.result);
+    }
+    sandbox.stop().await;
+}
+
+#[tokio::test]
+async fn what_models_write_beside_the_usual_works() {
+    check(
+        options(),
+        &[
+            (
+                "import asyncio\nloop = asyncio.get_event_loop()\nasync def f(): return 3\nresult = loop.run_until_complete(f())",
+                "const f = async () => 3;\nresult = await f()",
+                value(json!(3)),
+            ),
+            (
+                "result = sorted(['b', 'C', 'a'], key=str.lower)",
+                "result = ['b', 'C', 'a'].sort((a, b) => a.localeCompare(b))",
+                value(json!(["a", "b", "C"])),
+            ),
+            (
+                "result = [f'{n:,.2f}' for n in [1234.5]]",
+                "result = [1234.5].map(Intl.NumberFormat('en-US', { minimumFractionDigits: 2 }).format)",
+                value(json!(["1,234.50"])),
+            ),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn processor_time_is_limited_apart_from_the_wall_clock() {
     let limits = Limits {
         cpu: Some(Duration::from_secs(1)),

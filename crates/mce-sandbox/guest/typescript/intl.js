@@ -120,6 +120,20 @@
     }
   }
 
+  const byCode = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+  const decomposed = (text) => (/^[\0-\x7f]*$/.test(text) ? text : text.normalize("NFD")).toLowerCase();
+  const bare = (text) => text.replace(/\p{M}/gu, "");
+
+  /** Letters decide first, then their accents, then case, small letters before capitals, as in English dictionaries. */
+  function compareTexts(a, b, sensitivity = "variant") {
+    const [one, other] = [decomposed(a), decomposed(b)];
+    const byLetters = byCode(bare(one), bare(other));
+    if (byLetters || sensitivity === "base") return byLetters;
+    const byAccents = sensitivity === "case" ? 0 : byCode(one, other);
+    if (byAccents || sensitivity === "accent") return byAccents;
+    return byCode(b.normalize("NFD"), a.normalize("NFD"));
+  }
+
   class Collator {
     #options;
     constructor(locales, options = {}) {
@@ -127,18 +141,17 @@
       this.compare = (a, b) => this.#compare(String(a), String(b));
     }
     #compare(a, b) {
-      if (this.#options.sensitivity === "base" || this.#options.sensitivity === "accent") [a, b] = [a.toLowerCase(), b.toLowerCase()];
       if (this.#options.numeric) {
         const parts = (text) => text.match(/\d+|\D+/g) ?? [];
         const [one, other] = [parts(a), parts(b)];
         for (let index = 0; index < Math.min(one.length, other.length); index++) {
           const [x, y] = [one[index], other[index]];
-          const order = /^\d/.test(x) && /^\d/.test(y) ? Math.sign(Number(x) - Number(y)) : x < y ? -1 : x > y ? 1 : 0;
+          const order = /^\d/.test(x) && /^\d/.test(y) ? Math.sign(Number(x) - Number(y)) : compareTexts(x, y, this.#options.sensitivity);
           if (order) return order;
         }
         return Math.sign(one.length - other.length);
       }
-      return a.localeCompare(b);
+      return compareTexts(a, b, this.#options.sensitivity);
     }
   }
 
@@ -186,6 +199,9 @@
   shared.define("Intl", Intl);
 
   const replace = (prototype, name, value) => Object.defineProperty(prototype, name, { value, configurable: true, writable: true, enumerable: false });
+  replace(String.prototype, "localeCompare", function (other, locales, options) {
+    return new Collator(locales, options).compare(this.valueOf(), other);
+  });
   replace(Number.prototype, "toLocaleString", function (locales, options) {
     return new NumberFormat(locales, options).format(this.valueOf());
   });

@@ -146,8 +146,8 @@ def describe(error, lines, has_traceback):
         return _object("syntax", f"{type(error).__name__}: {_text(error.msg)}", error.lineno, lines, _syntax_hint(error))
     if isinstance(error, ValueProblem):
         return _object("exception", str(error), None, lines, error.hint)
-    error = _alone(error)
-    line = _line_of(error)
+    group, error = error, _alone(error)
+    line = _line_of(error) or _line_of(group)
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:
         error = MemoryError()
     if isinstance(error, CallError):
