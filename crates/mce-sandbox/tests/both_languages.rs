@@ -683,13 +683,8 @@ async fn limits_of_the_kernel_name_themselves() {
 
 #[tokio::test]
 async fn further_pages_are_walked_by_the_same_rules() {
-    let python = |rest: &str| format!("from mce import paginate\nfrom demo.functions import list_items\n{rest}");
-    let typescript = |walk: &str, each: &str| {
-        format!("import {{ paginate }} from 'mce';\nconst all: any[] = [];\nfor await (const it of {walk}) all.push({each});\nresult = all")
-    };
     let items = || value(json!([0, 1, 2, 3, 4, 5, 6]));
-    let refused = |kind: &str, message: &str| json!({"error": {"type": kind, "message": message}});
-    let pairs = [
+    check_walks(&[
         ("result = list(paginate(list_items))", "paginate(demo.listItems)", "it", items()),
         (
             "result = list(paginate(list_items, {'kind': 'address'}))",
@@ -715,6 +710,14 @@ async fn further_pages_are_walked_by_the_same_rules() {
             "it",
             items(),
         ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn walks_over_pages_end_with_the_same_errors() {
+    let refused = |kind: &str, message: &str| json!({"error": {"type": kind, "message": message}});
+    check_walks(&[
         (
             "list(paginate(list_items, {'kind': 'endless'}))",
             "paginate(demo.listItems, { kind: 'endless' })",
@@ -757,8 +760,19 @@ async fn further_pages_are_walked_by_the_same_rules() {
             "it",
             refused("argument", "has no argument `nope`"),
         ),
-    ];
-    let programs: Vec<_> = pairs
+    ])
+    .await;
+}
+
+/// The end of a program in Python, what is walked in TypeScript and what is kept of each step, and what both come to.
+type Walk<'c> = (&'c str, &'c str, &'c str, Value);
+
+async fn check_walks(walks: &[Walk<'_>]) {
+    let python = |rest: &str| format!("from mce import paginate\nfrom demo.functions import list_items\n{rest}");
+    let typescript = |walk: &str, each: &str| {
+        format!("import {{ paginate }} from 'mce';\nconst all: any[] = [];\nfor await (const it of {walk}) all.push({each});\nresult = all")
+    };
+    let programs: Vec<_> = walks
         .iter()
         .map(|(rest, walk, each, expected)| (python(rest), typescript(walk, each), expected.clone()))
         .collect();

@@ -113,11 +113,16 @@ class _Limits:
         self._resident_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + configuration["memory_kib"] * 3 // 4
         self._cpu_seconds = configuration["cpu_seconds"] - 0.1
 
-    def kind(self, usage):
+    def kind(self, status, usage):
         """The kind of the record."""
-        if usage.ru_utime + usage.ru_stime >= self._cpu_seconds:
+        seconds = usage.ru_utime + usage.ru_stime
+        if seconds >= self._cpu_seconds:
             return ord("C")
-        return ord("M" if usage.ru_maxrss >= self._resident_kib else "X")
+        if usage.ru_maxrss >= self._resident_kib:
+            return ord("M")
+        # The kernel holds the limit by counting ticks, which on a loaded machine may be far from the time that was used.
+        is_killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        return ord("C" if is_killed and seconds >= self._cpu_seconds / 2 else "X")
 
 
 def _report_end(control, poll, workers, limits, pidfd):
@@ -125,7 +130,7 @@ def _report_end(control, poll, workers, limits, pidfd):
     poll.unregister(pidfd)
     os.close(pidfd)
     _, status, usage = os.wait4(pid, 0)
-    control.sendall(RECORD.pack(limits.kind(usage), status, number))
+    control.sendall(RECORD.pack(limits.kind(status, usage), status, number))
 
 
 def _message(control):
