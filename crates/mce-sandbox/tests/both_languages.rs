@@ -520,23 +520,24 @@ async fn each_limit_has_its_own_error_and_the_next_run_works() {
 #[tokio::test]
 async fn calls_that_nobody_waited_for_are_finished_and_told() {
     let sandbox = Sandbox::new(options());
+    // The first call has its answer only when the second is made, which is after the program's end.
     for (language, source) in [
         (
             Language::Python,
-            "import asyncio\nfrom demo.aio import get_item\nasync def main():\n    asyncio.create_task(get_item('yield'))\n    return 1",
+            "import asyncio\nfrom demo.aio import get_item\nasync def later():\n    await asyncio.sleep(0.5)\n    await get_item('pair')\n\
+             async def main():\n    asyncio.create_task(get_item('pair'))\n    asyncio.create_task(later())\n    return 1",
         ),
-        (Language::TypeScript, "demo.getItem({ id: 'yield' });\nresult = 1"),
+        (
+            Language::TypeScript,
+            "demo.getItem({ id: 'pair' });\nsetTimeout(() => demo.getItem({ id: 'pair' }), 500);\nresult = 1",
+        ),
     ] {
         let api = Arc::new(Api::default());
         let outcome = sandbox.run(program_in(language, source), Arc::clone(&api) as _).await;
         assert_eq!(seen(&outcome), value(json!(1)), "{source}");
         let note = "note: the program ended before a call of `demo.get_item` had an answer; put `await` before calls";
         assert!(outcome.logs.contains(note), "{source}: {}", outcome.logs);
-        assert_eq!(
-            (api.calls.load(Ordering::SeqCst), api.under_way.load(Ordering::SeqCst)),
-            (1, 0),
-            "{source}"
-        );
+        assert_eq!(api.calls.load(Ordering::SeqCst), 2, "{source}");
     }
     sandbox.stop().await;
 }
@@ -616,16 +617,16 @@ async fn no_more_calls_are_under_way_than_may_be() {
     for (language, source) in [
         (
             Language::Python,
-            "import asyncio\nfrom demo.aio import get_item\nresult = sum(await asyncio.gather(*[get_item('yield') for _ in range(20)]))",
+            "import asyncio\nfrom demo.aio import get_item\nresult = sum(await asyncio.gather(*[get_item('three') for _ in range(21)]))",
         ),
         (
             Language::TypeScript,
-            "const all = await Promise.all(Array.from({ length: 20 }, () => demo.getItem({ id: 'yield' })));\nresult = all.length",
+            "const all = await Promise.all(Array.from({ length: 21 }, () => demo.getItem({ id: 'three' })));\nresult = all.length",
         ),
     ] {
         let api = Arc::new(Api::default());
         let outcome = sandbox.run(program_in(language, source), Arc::clone(&api) as _).await;
-        assert_eq!(seen(&outcome), value(json!(20)), "{source}");
+        assert_eq!(seen(&outcome), value(json!(21)), "{source}");
         assert_eq!(api.most_under_way.load(Ordering::SeqCst), 3, "{source}");
     }
     sandbox.stop().await;

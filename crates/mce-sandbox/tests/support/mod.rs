@@ -90,6 +90,9 @@ pub(crate) struct Api {
     /// Calls under way, and the most of them at a time.
     pub(crate) under_way: AtomicUsize,
     pub(crate) most_under_way: AtomicUsize,
+    /// So many calls of `three` must be under way together before any is answered.
+    pub(crate) three: Barrier,
+    pub(crate) pair: Barrier,
     /// What a program has saved; its id is `r_1`.
     pub(crate) saved: Mutex<Option<Box<RawValue>>>,
 }
@@ -102,6 +105,8 @@ impl Default for Api {
             dropped: Arc::default(),
             under_way: AtomicUsize::new(0),
             most_under_way: AtomicUsize::new(0),
+            three: Barrier::new(3),
+            pair: Barrier::new(2),
             saved: Mutex::new(None),
         }
     }
@@ -170,14 +175,19 @@ impl Api {
                 let _count = CountDrop(Arc::clone(&self.dropped));
                 std::future::pending().await
             }
-            ("demo.get_item", "yield") => {
+            ("demo.get_item", "three") => {
                 let now = self.under_way.fetch_add(1, Ordering::SeqCst) + 1;
                 self.most_under_way.fetch_max(now, Ordering::SeqCst);
+                self.three.wait().await;
                 for _ in 0..20 {
                     tokio::task::yield_now().await;
                 }
                 self.under_way.fetch_sub(1, Ordering::SeqCst);
                 Ok(raw(&json!(1)))
+            }
+            ("demo.get_item", "pair") => {
+                self.pair.wait().await;
+                Ok(raw(&json!("met")))
             }
             ("demo.get_item", "meet") => {
                 self.meeting.wait().await;
