@@ -1,6 +1,8 @@
 //! How further pages of an answer are asked for, as far as a document tells: by names that APIs use for parameters and
 //! for properties of answers. Where it does not tell, the caller of `paginate` does.
 
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+
 use serde_json::Value;
 
 use crate::{
@@ -64,30 +66,60 @@ const MAX_PROPERTIES: usize = 400;
 /// A property of an answer and the way to it.
 struct Property {
     path: Vec<String>,
-    schema: Value,
+    schema: Rc<Value>,
+}
+
+/// Named types as they look with references followed and parts joined. Functions share most of their types, so that each is
+/// made once.
+pub(crate) struct Wholes<'t> {
+    types: &'t Types,
+    known: RefCell<BTreeMap<String, Rc<Value>>>,
+}
+
+impl<'t> Wholes<'t> {
+    pub(crate) fn new(types: &'t Types) -> Self {
+        Self {
+            types,
+            known: RefCell::default(),
+        }
+    }
+
+    /// The schema with references followed and parts joined; of alternatives the first that is more than `null`.
+    fn of(&self, schema: &Value) -> Rc<Value> {
+        let is_plain = schema.as_object().is_some_and(|members| members.len() == 1);
+        let Some(name) = schema::reference(schema).filter(|_| is_plain) else {
+            return Rc::new(whole(schema, self.types));
+        };
+        if let Some(known) = self.known.borrow().get(name) {
+            return Rc::clone(known);
+        }
+        let made = Rc::new(whole(schema, self.types));
+        self.known.borrow_mut().insert(name.to_owned(), Rc::clone(&made));
+        made
+    }
 }
 
 /// How a function gives further pages. It says so already where the document promises `Link` fields or names the address.
-pub(crate) fn detect(function: &Function, types: &Types) -> Option<Pagination> {
+pub(crate) fn detect(function: &Function, wholes: &Wholes<'_>) -> Option<Pagination> {
     let said = function.pagination.as_ref();
     if said.is_some_and(|pagination| pagination.advance != Advance::Links) {
         return said.cloned();
     }
     let has_links = said.is_some();
     let is_read = function.effect == Effect::Read;
-    let parameters = candidates(function, types);
+    let parameters = candidates(function, wholes);
     if !has_links && parameters.is_empty() {
         return None;
     }
-    let answer = whole(function.result.as_ref()?, types);
-    let items = items(&answer, types);
+    let answer = wholes.of(function.result.as_ref()?);
+    let items = items(&answer, wholes);
     if has_links && is_read {
         return Some(Pagination {
             advance: Advance::Links,
             items,
         });
     }
-    let properties = properties(&answer, types);
+    let properties = properties(&answer, wholes);
     let advance = cursor(&parameters, &properties)
         .filter(|_| is_read || items.is_some())
         .or_else(|| is_read.then(|| last_item(&parameters, &properties)).flatten())
@@ -126,19 +158,19 @@ pub(crate) fn settled(function: &Function, own: Option<&Pagination>, of_server: 
 struct Candidate {
     path: Vec<String>,
     name: String,
-    schema: Value,
+    schema: Rc<Value>,
 }
 
-fn candidates(function: &Function, types: &Types) -> Vec<Candidate> {
+fn candidates(function: &Function, wholes: &Wholes<'_>) -> Vec<Candidate> {
     let is_query = |parameter: &&Parameter| parameter.location == Location::Query;
     let of_query = function.parameters.iter().filter(is_query).map(|parameter| Candidate {
         path: vec![parameter.key.clone()],
         name: plain(&parameter.original),
-        schema: whole(&parameter.schema, types),
+        schema: wholes.of(&parameter.schema),
     });
     let mut found: Vec<Candidate> = of_query.collect();
     if let Some(variant) = function.body.as_ref().and_then(|body| body.variants.first()) {
-        let body = whole(&variant.schema, types);
+        let body = wholes.of(&variant.schema);
         let members = body.get("properties").and_then(Value::as_object).into_iter().flatten();
         found.extend(
             members
@@ -146,7 +178,7 @@ fn candidates(function: &Function, types: &Types) -> Vec<Candidate> {
                 .map(|(key, schema)| Candidate {
                     path: vec!["body".to_owned(), key.clone()],
                     name: plain(key),
-                    schema: whole(schema, types),
+                    schema: wholes.of(schema),
                 }),
         );
     }
@@ -216,14 +248,14 @@ fn find<'n>(names: impl IntoIterator<Item = &'n str>, properties: &[Property], f
 }
 
 /// The list of what was asked for: the answer itself, the only list in it, or the one with a telling name.
-fn items(answer: &Value, types: &Types) -> Option<Vec<String>> {
+fn items(answer: &Value, wholes: &Wholes<'_>) -> Option<Vec<String>> {
     if says(answer, "array") {
         return Some(Vec::new());
     }
     let members = answer.get("properties")?.as_object()?;
     let lists: Vec<&String> = members
         .iter()
-        .filter(|(key, schema)| !NOT_ITEMS.contains(&plain(key).as_str()) && says(&whole(schema, types), "array"))
+        .filter(|(key, schema)| !NOT_ITEMS.contains(&plain(key).as_str()) && says(&wholes.of(schema), "array"))
         .map(|(key, _)| key)
         .collect();
     let named = || ITEMS.iter().find_map(|name| lists.iter().find(|key| plain(key) == *name));
@@ -232,24 +264,24 @@ fn items(answer: &Value, types: &Types) -> Option<Vec<String>> {
         return Some(vec![(*key).clone()]);
     }
     let wrapper = members.iter().find(|(key, _)| is_in(&WRAPPERS, &plain(key)))?;
-    let inner = whole(wrapper.1, types);
+    let inner = wholes.of(wrapper.1);
     let is_new = inner.get("properties") != answer.get("properties");
-    let inside = is_new.then(|| items_of_wrapper(&inner, types)).flatten()?;
+    let inside = is_new.then(|| items_of_wrapper(&inner, wholes)).flatten()?;
     Some(vec![wrapper.0.clone(), inside])
 }
 
-fn items_of_wrapper(inner: &Value, types: &Types) -> Option<String> {
+fn items_of_wrapper(inner: &Value, wholes: &Wholes<'_>) -> Option<String> {
     let members = inner.get("properties")?.as_object()?;
-    let mut lists = members.iter().filter(|(_, schema)| says(&whole(schema, types), "array"));
+    let mut lists = members.iter().filter(|(_, schema)| says(&wholes.of(schema), "array"));
     let first = lists.next()?;
     lists.next().is_none().then(|| first.0.clone())
 }
 
 /// Properties of an answer that are no lists, nearest first.
-fn properties(answer: &Value, types: &Types) -> Vec<Property> {
+fn properties(answer: &Rc<Value>, wholes: &Wholes<'_>) -> Vec<Property> {
     let mut level = vec![Property {
         path: Vec::new(),
-        schema: answer.clone(),
+        schema: Rc::clone(answer),
     }];
     let mut found = Vec::new();
     for _ in 0..MAX_DEPTH {
@@ -260,7 +292,7 @@ fn properties(answer: &Value, types: &Types) -> Vec<Property> {
                 let path = parent.path.iter().cloned().chain([key.clone()]).collect();
                 deeper.push(Property {
                     path,
-                    schema: whole(schema, types),
+                    schema: wholes.of(schema),
                 });
             }
         }

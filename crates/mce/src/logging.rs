@@ -7,7 +7,9 @@ use tracing_subscriber::EnvFilter;
 /// Starts the log. `level` is a word such as `info`; a second start is ignored.
 pub(crate) fn start(level: &str) {
     // Libraries speak only when something is wrong, whatever our own level is; rmcp would repeat what servers say.
-    let filter = EnvFilter::builder().parse_lossy(format!("warn,rmcp=error,mce={level},mce_broker={level},mce_sandbox={level},mce_jail={level}"));
+    let filter = EnvFilter::builder().parse_lossy(format!(
+        "warn,rmcp=error,mce={level},mce_broker={level},mce_sandbox={level},mce_jail={level}"
+    ));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

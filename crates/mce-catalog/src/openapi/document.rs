@@ -212,8 +212,9 @@ impl<'a> Reader<'a> {
                 rename(schema, &renames);
             }
         }
+        let wholes = pagination::Wholes::new(&types);
         for function in &mut functions {
-            function.pagination = pagination::detect(function, &types);
+            function.pagination = pagination::detect(function, &wholes);
         }
         let has_base_url = |function: &Function| matches!(&function.target, Target::Http(http) if http.base_url.is_some());
         if functions.iter().any(has_base_url) {

@@ -40,9 +40,10 @@ pub fn read_tools(tools: Vec<Value>) -> Document {
     let functions = reader.tools(&top, &mut skipped);
     let mut document = reader.into_document(&top, functions, skipped);
     "mcp".clone_into(&mut document.version);
+    let wholes = pagination::Wholes::new(&document.types);
     for function in &mut document.functions {
         set_parameters(function, &document.types);
-        function.pagination = pagination::detect(function, &document.types);
+        function.pagination = pagination::detect(function, &wholes);
     }
     document
 }

@@ -47,8 +47,8 @@ pub struct Source {
     pub location: String,
     /// SHA-256 of the content, in hexadecimal.
     pub sha256: String,
-    /// The `ETag` that came with it.
-    pub etag: Option<String>,
+    /// Of a file that is not read again while it has this stamp: what the file system says of it.
+    pub stamp: Option<String>,
 }
 
 /// A document to keep.
@@ -93,7 +93,7 @@ impl Source {
         Self {
             location,
             sha256: file.sha256.clone(),
-            etag: None,
+            stamp: None,
         }
     }
 }

@@ -140,6 +140,7 @@ impl Compiler {
         if !is_dry_run {
             self.refresh_skills(server).await;
         }
+        let started = SystemTime::now();
         let documents = Documents::new(location, &self.fetcher)?;
         let key = location_of(server);
         let known = self.store.document(&key).map_err(Failure::internal)?;
@@ -162,7 +163,8 @@ impl Compiler {
         let start = Instant::now();
         let (document, files) = read(documents, files).await?;
         Self::demand_base_url(server, || document.needs_base_url())?;
-        let record = record(&key, files.sources, &document, millis(start.elapsed()));
+        let mut record = record(&key, files.sources, &document, millis(start.elapsed()));
+        documents::stamp_all(&mut record.sources, started);
         if let Some(lock) = lock {
             lock.check(server, &record.sources, true)?;
             lock.note(server, &record.sources);
@@ -190,7 +192,7 @@ impl Compiler {
             files.sources.push(Source {
                 location: text_of(location),
                 sha256: documents::sha256(bytes),
-                etag: None,
+                stamp: None,
             });
         };
         if let Origin::OpenApi(location) = &server.origin {

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 use std::io::{self, BufRead as _, BufReader};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use mce_broker::DocumentFetcher;
 use mce_catalog::openapi::{FurtherFile, Load, LoadError, Origin};
@@ -19,6 +21,9 @@ use crate::failure::Failure;
 const FILE_BYTES: u64 = 256 << 20;
 /// Bytes of a file that are in memory while it is only compared.
 const BUFFER_BYTES: usize = 128 << 10;
+
+/// A file that was not touched for so long before it was read has not changed since, if its times say so.
+const SETTLED: Duration = Duration::from_secs(2);
 
 /// The files of one document.
 pub(super) struct Documents<'a> {
@@ -57,6 +62,9 @@ impl<'a> Documents<'a> {
                 if new.sha256 != source.sha256 {
                     return false;
                 }
+                continue;
+            }
+            if source.stamp.is_some() && source.stamp == stamp(Path::new(&source.location), None) {
                 continue;
             }
             // An overlay of a URL may be a file, and the other way round.
@@ -118,6 +126,35 @@ impl Load for Loader {
                 .map_err(|error| LoadError(chain(&error))),
         }
     }
+}
+
+/// Stamps the files that were read after `started`, so that they need not be read again.
+pub(super) fn stamp_all(sources: &mut [Source], started: SystemTime) {
+    for source in sources.iter_mut().filter(|source| !is_url(source)) {
+        source.stamp = stamp(Path::new(&source.location), Some(started));
+    }
+}
+
+/// Size, times of change and number of a file. Whoever changes a file changes its second time, which no program can set.
+/// None if it was touched so late that it may have changed after it was read: within two seconds before `started`, or later.
+fn stamp(path: &Path, started: Option<SystemTime>) -> Option<String> {
+    let facts = fs_err::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    let touched = Duration::from_secs(u64::try_from(facts.ctime()).ok()?);
+    let is_settled = |started: SystemTime| {
+        let started = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        touched + SETTLED < started
+    };
+    started.is_none_or(is_settled).then(|| {
+        let (changed, touched) = (facts.mtime_nsec(), facts.ctime_nsec());
+        format!(
+            "{}:{}.{changed}:{}.{touched}:{}:{}",
+            facts.len(),
+            facts.mtime(),
+            facts.ctime(),
+            facts.dev(),
+            facts.ino()
+        )
+    })
 }
 
 /// Whether a file is fetched.
@@ -188,7 +225,7 @@ pub(super) fn source_of(file: &FurtherFile) -> Source {
     Source {
         location,
         sha256: file.sha256.clone(),
-        etag: None,
+        stamp: None,
     }
 }
 

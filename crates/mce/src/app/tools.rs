@@ -58,7 +58,7 @@ impl Compiler {
         let source = Source {
             location: key.clone(),
             sha256: sha256(Value::Array(list.tools.clone()).to_string().as_bytes()),
-            etag: None,
+            stamp: None,
         };
         let known = self.store.document(&key).map_err(Failure::internal)?;
         let known = known.filter(|record| record.compiler == COMPILER);
