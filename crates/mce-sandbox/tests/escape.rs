@@ -93,7 +93,7 @@ fn header(source: &str, key: &str) -> String {
 const SHORT: Duration = Duration::from_secs(3);
 
 /// Wall-clock time of all others, which another limit or nothing must end, also on a machine that is busy.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// How late a run may be told that has reached its limit: a hang shows, a busy machine does not.
 const LATE: Duration = Duration::from_secs(20);
