@@ -515,6 +515,8 @@ impl<'a> Shaper<'a> {
         {
             let mut whole = members.clone();
             whole.insert("type".to_owned(), Value::from("object"));
+            // Alternatives that say no type have been passed over; without them it is surely a record.
+            whole.retain(|keyword, _| !["const", "enum", "oneOf", "anyOf"].contains(&keyword.as_str()));
             return self.shape_of_whole(&Value::Object(whole), at);
         }
         let hint = format!("{}Value", at.hint);

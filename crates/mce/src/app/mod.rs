@@ -25,7 +25,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use mce_broker::{
     AnswerValue, Broker, BrokerOptions, CallLimits, CallRequest, Caller, CatalogSource, Naming, NewRecipe, Recipes, ResultLimits, Results,
-    Upstreams,
+    UpstreamState, Upstreams,
 };
 use mce_catalog::catalog::Catalog;
 use mce_config::{ServerSettings, Settings};
@@ -149,6 +149,14 @@ impl App {
     async fn list_unlisted(&self) {
         let listings = self.compiler.unlisted().into_iter().map(|server| self.list_tools(server));
         futures_util::future::join_all(listings).await;
+    }
+
+    /// Connects to all MCP servers, and tells how they are then.
+    pub(crate) async fn connect_upstreams(&self) -> Vec<UpstreamState> {
+        let states = self.upstreams.states();
+        // Why one cannot be connected is part of its state.
+        futures_util::future::join_all(states.iter().map(|state| self.upstreams.connect(&state.server))).await;
+        self.upstreams.states()
     }
 
     async fn list_tools(&self, server: &ServerSettings) {

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use mce_broker::UpstreamStatus;
 use mce_config::ServerSettings;
 use mce_sandbox::SandboxFacts;
 use serde::Serialize;
@@ -11,6 +12,9 @@ use crate::app::App;
 use crate::cli::JsonArgs;
 use crate::failure::Failure;
 use crate::setup::Setup;
+
+/// Lines that are shown of what an MCP server printed before it failed.
+const PRINTED_LINES: usize = 5;
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
@@ -58,6 +62,7 @@ pub(crate) async fn doctor(setup: &Setup, args: &JsonArgs) -> Result<ExitCode, F
             match App::open(setup, std::sync::Arc::new(settings)) {
                 Ok(app) => {
                     checks.extend(catalog(&app));
+                    checks.extend(mcp_servers(&app).await);
                     let facts = app.inspect_sandbox().await;
                     app.close().await;
                     // A layer that is off is told, but what counts is whether the jail may run at all.
@@ -122,7 +127,13 @@ fn catalog(app: &App) -> Vec<Check> {
     };
     let missing = servers.iter().filter(|server| !server.is_compiled);
     let mut checks: Vec<_> = missing
-        .map(|server| Check::bad("catalog", format!("`{}` is not compiled", server.name), "run `mce compile`"))
+        .map(|server| Check {
+            name: "catalog".to_owned(),
+            // What another program's file has keeps nothing of ours from working.
+            ok: is_discovered(app, &server.name),
+            detail: format!("`{}` is not compiled", server.name),
+            fix: "run `mce compile`".to_owned(),
+        })
         .collect();
     let functions: u32 = servers.iter().map(|server| server.functions).sum();
     checks.push(Check::good(
@@ -130,6 +141,44 @@ fn catalog(app: &App) -> Vec<Check> {
         format!("{functions} functions of {} servers", servers.len()),
     ));
     checks
+}
+
+fn is_discovered(app: &App, name: &str) -> bool {
+    app.settings().server(name).is_some_and(|server| server.entry.is_discovered())
+}
+
+/// Connects to every MCP server, all at the same time.
+async fn mcp_servers(app: &App) -> Vec<Check> {
+    let states = app.connect_upstreams().await;
+    let checks = states.into_iter().map(|state| match state.status {
+        UpstreamStatus::Connected {
+            protocol, name, version, ..
+        } => Check::good(
+            "MCP server",
+            format!("`{}` is connected: {name} {version}, MCP {protocol}", state.server),
+        ),
+        UpstreamStatus::Failed { error, .. } => {
+            let printed: Vec<String> = state.printed.iter().rev().take(PRINTED_LINES).rev().cloned().collect();
+            let printed = if printed.is_empty() {
+                String::new()
+            } else {
+                format!("; it printed: {}", printed.join(" | "))
+            };
+            Check {
+                name: "MCP server".to_owned(),
+                ok: is_discovered(app, &state.server),
+                detail: format!("{error}{printed}"),
+                fix: error.hint().unwrap_or_default(),
+            }
+        }
+        UpstreamStatus::NotStarted | UpstreamStatus::Starting | UpstreamStatus::Closed => Check {
+            name: "MCP server".to_owned(),
+            ok: true,
+            detail: format!("`{}` is not connected", state.server),
+            fix: String::new(),
+        },
+    });
+    checks.collect()
 }
 
 fn sandbox(facts: &SandboxFacts) -> Vec<Check> {

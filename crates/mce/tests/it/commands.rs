@@ -264,7 +264,7 @@ fn servers_of_other_programs_are_told_and_keep_nothing_from_working() {
     let project = Project::shop(&api);
     project.write(
         ".mcp.json",
-        r#"{"mcpServers": {"files": {"command": "npx", "args": ["--token", "hunter2"]}, "gateway": {"command": "mce", "args": ["serve"]}}}"#,
+        r#"{"mcpServers": {"files": {"command": "/no/such/program", "args": ["--token", "hunter2"]}, "gateway": {"command": "mce", "args": ["serve"]}}}"#,
     );
     project.write(
         "home/.cursor/mcp.json",
@@ -290,7 +290,7 @@ fn servers_of_other_programs_are_told_and_keep_nothing_from_working() {
     assert!(!format!("{}{}", ended.out, ended.err).contains("hunter2"));
     let compiled = project.run(&["compile", "--json"]);
     let servers = compiled.json()["servers"].clone();
-    assert_eq!((compiled.code, servers.as_array().unwrap().len()), (0, 1), "{servers}");
+    assert_eq!((compiled.code, servers.as_array().unwrap().len()), (0, 3), "{servers}");
     let doctor = project.run(&["doctor", "--json"]).json();
     assert_eq!(doctor["ok"], json!(true), "{doctor}");
     assert!(doctor.to_string().contains("`files` from "), "{doctor}");

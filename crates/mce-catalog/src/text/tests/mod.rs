@@ -240,6 +240,17 @@ fn a_module_has_all_functions_and_each_type_once() {
 }
 
 #[test]
+fn an_object_beside_alternatives_that_say_nothing_is_one() {
+    let mut function = fixture().functions.remove(0);
+    for keyword in ["oneOf", "anyOf"] {
+        let said = serde_json::json!({"type": ["object", "string"], "properties": {"a": {"type": "integer"}}, keyword: [{"title": "x"}]});
+        function.result = Some(said);
+        let card = card(&function, &Types::new(), Language::Python, 500);
+        assert!(card.types.contains("a: NotRequired[int]"), "{card:?}");
+    }
+}
+
+#[test]
 fn unions_of_unions_end() {
     let parts = |own: usize| {
         (0..12)

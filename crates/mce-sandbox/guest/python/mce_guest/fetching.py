@@ -68,12 +68,19 @@ class Response:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What a function gave, with the status and the telling header fields of the API's answer, or with a tool's content."""
+    """What a function gave, with the status and the telling header fields of the API's answer."""
 
     value: object
-    status: int | None
+    status: int
     headers: Headers
-    content: list | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ToolAnswer:
+    """What a tool gave, and all the blocks of its answer."""
+
+    value: object
+    content: list
 
 
 def request(url, method, headers, body, json_value):
@@ -107,7 +114,9 @@ def response(answer):
 def answer(told):
     """The object for what the host answered to a call with headers."""
     value = told["value"] if "value" in told else base64.b64decode(told["base64"])
-    return Answer(value, told.get("status"), Headers(told["headers"]), told.get("content"))
+    if "content" in told:
+        return ToolAnswer(value, told["content"])
+    return Answer(value, told["status"], Headers(told["headers"]))
 
 
 def _key(name):
