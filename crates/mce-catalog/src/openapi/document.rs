@@ -15,6 +15,8 @@ use crate::pagination;
 
 /// Problems that are kept.
 const MAX_PROBLEMS: usize = 500;
+/// A document of more bytes is large.
+const LARGE: usize = 4 << 20;
 /// Nodes that even a small document may become, and as many more as it has bytes. References let a small document become a
 /// large one, so there must be an end.
 const MIN_NODES: usize = 1_000_000;
@@ -170,7 +172,13 @@ pub(super) fn read(bytes: &[u8], origin: &Origin, load: &dyn Load, overlays: &[O
     }
     reader.security_schemes = reader.read_security_schemes(&top);
     let (functions, skipped) = reader.operations(&top);
-    Ok(reader.into_document(&top, functions, skipped))
+    let document = reader.into_document(&top, functions, skipped);
+    if bytes.len() > LARGE {
+        // To give back the memory of a large document takes long, and nobody has to wait for it. Without a thread it is
+        // given back here.
+        drop(std::thread::Builder::new().spawn(move || drop(shelf)));
+    }
+    Ok(document)
 }
 
 impl<'a> Reader<'a> {

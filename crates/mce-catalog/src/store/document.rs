@@ -1,15 +1,24 @@
 //! Compiled documents as rows: written as a whole, read without their functions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::mpsc::sync_channel,
+};
 
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{Store, StoreError, function, index::Indexer};
+use super::{
+    Store, StoreError, function,
+    index::{Indexer, WordReader},
+};
 use crate::{
     function::{Function, SecurityScheme, Types},
     openapi::{Document, FurtherFile, Origin, Problem, Skipped},
 };
+
+/// Functions that are prepared for writing at most before they are written.
+const PREPARED_AHEAD: usize = 256;
 
 /// What is known of a compiled document, without functions and types.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -243,13 +252,24 @@ fn insert(transaction: &Transaction<'_>, document: CompiledDocument<'_>) -> rusq
     for (name, schema) in types {
         statement.execute(params![id, name, text(schema)?])?;
     }
-    let mut indexer = Indexer::new(transaction, types)?;
-    for function in functions {
-        let words = indexer.words(function);
-        let row = function::insert(transaction, id, function, words.in_name())?;
-        indexer.insert(row, &words)?;
-    }
-    Ok(())
+    let mut indexer = Indexer::new(transaction)?;
+    // What is written is prepared by another thread meanwhile, which is half of the work.
+    std::thread::scope(|scope| {
+        let (sender, prepared) = sync_channel(PREPARED_AHEAD);
+        let prepare = move || {
+            let reader = WordReader::new(types);
+            let mut all = functions.iter().map(|function| (reader.words(function), text(function)));
+            // After an error nobody listens any more.
+            let _ = all.all(|one| sender.send(one).is_ok());
+        };
+        let started = std::thread::Builder::new().spawn_scoped(scope, prepare);
+        started.map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        for (function, (words, text)) in functions.iter().zip(prepared) {
+            let row = function::insert(transaction, id, function, (words.in_name(), &text?))?;
+            indexer.insert(row, &words)?;
+        }
+        Ok(())
+    })
 }
 
 fn remove(transaction: &Transaction<'_>, location: &str) -> rusqlite::Result<bool> {

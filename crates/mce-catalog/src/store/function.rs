@@ -3,10 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use unicode_normalization::UnicodeNormalization;
 
-use super::{
-    Store, StoreError,
-    document::{json, text},
-};
+use super::{Store, StoreError, document::json};
 use crate::function::{Effect, Function};
 
 /// What a list shows of a function.
@@ -194,7 +191,13 @@ impl Store {
     }
 }
 
-pub(super) fn insert(transaction: &Transaction<'_>, document: i64, function: &Function, name_words: u32) -> rusqlite::Result<FunctionKey> {
+/// Writes a function, of which the number of words in its name and its JSON are known already.
+pub(super) fn insert(
+    transaction: &Transaction<'_>,
+    document: i64,
+    function: &Function,
+    (name_words, json): (u32, &str),
+) -> rusqlite::Result<FunctionKey> {
     let key: String = function.python.nfkc().collect();
     transaction
         .prepare_cached(
@@ -213,7 +216,7 @@ pub(super) fn insert(transaction: &Transaction<'_>, document: i64, function: &Fu
             function.summary,
             function.is_deprecated,
             name_words,
-            text(function)?
+            json
         ])?;
     Ok(transaction.last_insert_rowid())
 }

@@ -78,8 +78,12 @@ impl Words {
 
 /// Writes the index of one document.
 pub(super) struct Indexer<'a> {
-    types: &'a Types,
     insert: CachedStatement<'a>,
+}
+
+/// Finds the words of the functions of one document.
+pub(super) struct WordReader<'a> {
+    types: &'a Types,
     texts: Texts,
 }
 
@@ -110,15 +114,27 @@ fn remembered(known: &RefCell<BTreeMap<String, Rc<[Rc<str>]>>>, text: &str, spli
 }
 
 impl<'a> Indexer<'a> {
-    pub(super) fn new(transaction: &'a Transaction<'_>, types: &'a Types) -> rusqlite::Result<Self> {
+    pub(super) fn new(transaction: &'a Transaction<'_>) -> rusqlite::Result<Self> {
         let insert = transaction.prepare_cached(
             "INSERT INTO catalog_search (rowid, name, path, tags, summary, description, parameters) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
-        Ok(Self {
+        Ok(Self { insert })
+    }
+
+    pub(super) fn insert(&mut self, key: FunctionKey, words: &Words) -> rusqlite::Result<()> {
+        let [name, path, tags, summary, description, parameters] = words.columns.each_ref().map(|column| column.join(" "));
+        self.insert
+            .execute(params![key, name, path, tags, summary, description, parameters])
+            .map(drop)
+    }
+}
+
+impl<'a> WordReader<'a> {
+    pub(super) fn new(types: &'a Types) -> Self {
+        Self {
             types,
-            insert,
             texts: Texts::default(),
-        })
+        }
     }
 
     pub(super) fn words(&self, function: &Function) -> Words {
@@ -147,13 +163,6 @@ impl<'a> Indexer<'a> {
                 self.parameter_words(function),
             ],
         }
-    }
-
-    pub(super) fn insert(&mut self, key: FunctionKey, words: &Words) -> rusqlite::Result<()> {
-        let [name, path, tags, summary, description, parameters] = words.columns.each_ref().map(|column| column.join(" "));
-        self.insert
-            .execute(params![key, name, path, tags, summary, description, parameters])
-            .map(drop)
     }
 
     fn parameter_words(&self, function: &Function) -> Vec<String> {
