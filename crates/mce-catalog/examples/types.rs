@@ -11,6 +11,9 @@ use mce_catalog::{
     text::{Language, module},
 };
 
+/// A file with more functions is too complex for pyright.
+const FUNCTIONS: usize = 4_000;
+
 /// Reads files of the disk; no URLs.
 struct Directory;
 
@@ -45,8 +48,10 @@ fn write(directory: &Path, path: &Path, number: usize) -> Result<(), Box<dyn std
         }
     };
     for (language, end) in [(Language::Python, "pyi"), (Language::TypeScript, "d.ts")] {
-        let text = module(&document.functions, &document.types, language);
-        fs_err::write(directory.join(format!("{name}.{end}")), text)?;
+        for (part, functions) in document.functions.chunks(FUNCTIONS).enumerate() {
+            let text = module(functions, &document.types, language);
+            fs_err::write(directory.join(format!("{name}_{part}.{end}")), text)?;
+        }
     }
     println!("{name}\t{}", document.functions.len());
     Ok(())
