@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use mce_broker::UpstreamStatus;
+use mce_broker::{UpstreamError, UpstreamStatus};
 use mce_config::ServerSettings;
 use mce_sandbox::SandboxFacts;
 use serde::Serialize;
@@ -168,7 +168,13 @@ async fn mcp_servers(app: &App) -> Vec<Check> {
                 name: "MCP server".to_owned(),
                 ok: is_discovered(app, &state.server),
                 detail: format!("{error}{printed}"),
-                fix: error.hint().unwrap_or_default(),
+                fix: match &*error {
+                    // Its usual advice is to come here.
+                    UpstreamError::CannotStart { .. } | UpstreamError::Exited { .. } => {
+                        format!("look at `command`, `args`, `env` and `cwd` of `{}`", state.server)
+                    }
+                    other => other.hint().unwrap_or_default(),
+                },
             }
         }
         UpstreamStatus::NotStarted | UpstreamStatus::Starting | UpstreamStatus::Closed => Check {
