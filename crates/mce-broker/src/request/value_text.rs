@@ -13,12 +13,14 @@ pub(super) fn value_text(value: &Value) -> Option<String> {
     }
 }
 
-/// `3.0` is the integer 3 in JSON Schema, and servers read it as one only without the fraction.
+/// From here on a whole number is written with an exponent, as languages do.
+const LEAST_WITH_EXPONENT: f64 = 1e21;
+
+/// `3.0` is the integer 3 in JSON Schema, and so is `1e16`; servers read them as one only without fraction and exponent.
 fn number_text(number: &Number) -> String {
-    let text = number.to_string();
-    match text.strip_suffix(".0") {
-        Some(whole) => whole.to_owned(),
-        None => text,
+    match number.as_f64().filter(|_| number.is_f64()) {
+        Some(value) if value.fract() == 0.0 && value.abs() < LEAST_WITH_EXPONENT => format!("{value:.0}"),
+        Some(_) | None => number.to_string(),
     }
 }
 
@@ -35,6 +37,10 @@ mod tests {
             (json!(9_223_372_036_854_775_807_i64), Some("9223372036854775807")),
             (json!(0.1), Some("0.1")),
             (json!(3.0), Some("3")),
+            (json!(-0.0), Some("-0")),
+            (json!(1e16), Some("10000000000000000")),
+            (json!(-1.5e20), Some("-150000000000000000000")),
+            (json!(1e21), Some("1e+21")),
             (json!(1e-7), Some("1e-7")),
             (json!("a\"b"), Some("a\"b")),
             (json!({"a": [1, "x"]}), Some(r#"{"a":[1,"x"]}"#)),

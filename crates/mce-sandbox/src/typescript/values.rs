@@ -1,6 +1,7 @@
 //! Values of a program become JSON by these rules.
 //!
-//! - Whole numbers up to 2^53 and those of type `bigint` of any size are exact integers. `NaN` and infinities are null.
+//! - Whole numbers up to 2^53 and those of type `bigint` of any size are exact integers; larger ones up to 9e18 have the digits
+//!   that JavaScript writes. `NaN` and infinities are null.
 //! - Dates are ISO 8601 texts. Sets and iterators are lists, maps are objects whose keys become texts.
 //! - `Uint8Array`, `ArrayBuffer` and `DataView` are `{"base64": ...}`, other typed arrays lists of numbers.
 //! - `toJSON` is honoured. Errors are `{"error": "Type: text"}`, regular expressions texts.
@@ -17,6 +18,9 @@ const DEPTH: usize = 100;
 
 /// Bytes of a place in a value, for messages.
 const PLACE_BYTES: usize = 120;
+
+/// Larger whole numbers are written with an exponent: whoever reads them could not hold them as integers of 64 bits.
+const MAX_WHOLE: f64 = 9e18;
 
 const HINT: &str = "return plain data: objects, lists, texts, numbers, booleans or null";
 
@@ -108,6 +112,9 @@ impl<'js> Encoder<'js> {
             #[expect(clippy::cast_possible_truncation, reason = "it is whole and in range")]
             let whole = number as i64;
             return self.push(&whole.to_string());
+        }
+        if number.fract() == 0.0 && number.abs() < MAX_WHOLE {
+            return self.push(&whole_text(number));
         }
         let text = serde_json::Number::from_f64(number).map_or_else(|| "null".to_owned(), |number| number.to_string());
         self.push(&text)
@@ -306,6 +313,16 @@ pub(super) fn has_long_integer(json: &str) -> bool {
     })
 }
 
+/// A whole number without exponent, in the digits that JavaScript writes: as few as tell it apart, then zeros.
+/// (ECMAScript, `Number::toString`)
+fn whole_text(number: f64) -> String {
+    let text = format!("{number:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (head, tail) = digits.split_once('.').unwrap_or((digits, ""));
+    let zeros = exponent.parse::<usize>().unwrap_or(0).saturating_sub(tail.len());
+    format!("{head}{tail}{}", "0".repeat(zeros))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,5 +331,17 @@ mod tests {
     fn only_long_numbers_are_read_with_care() {
         assert!(!has_long_integer(r#"{"a":123456789012345,"b":1.5}"#));
         assert!(has_long_integer("[9007199254740993]"));
+    }
+
+    #[test]
+    fn whole_numbers_have_the_digits_of_javascript() {
+        for (number, text) in [
+            (1_234_567_890_123_456_789_f64, "1234567890123456800"),
+            (1e16, "10000000000000000"),
+            (-1.5e17, "-150000000000000000"),
+            (9_007_199_254_740_994.0, "9007199254740994"),
+        ] {
+            assert_eq!(whole_text(number), text);
+        }
     }
 }

@@ -14,9 +14,12 @@ pub(crate) struct CallGroup {
     pub(crate) count: u32,
     /// All of them together.
     pub(crate) ms: u64,
-    /// Calls that failed.
+    /// Calls that failed, or whose end was not waited for.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) failed: u32,
+    /// Those of `failed` that were under way when the run ended: what they did is not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) unfinished: u32,
     /// Present where the function changes something: `write` or `destructive`.
     #[serde(skip_serializing_if = "reads")]
     pub(crate) effect: Effect,

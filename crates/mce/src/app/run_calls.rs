@@ -59,19 +59,20 @@ impl RunCalls {
         };
         let start = Instant::now();
         // Whatever may have reached the API is told, so that nobody repeats a write without knowing.
-        let failed = || {
+        let told = |end: End| {
             let (name, effect) = self
                 .discovery
                 .named(function)
                 .unwrap_or_else(|| (function.to_owned(), Effect::Write));
-            self.count(&name, effect, start, false);
+            self.count(&name, effect, start, end);
         };
-        let unfinished = Unfinished::new(&failed);
+        let lost = || told(End::Unknown);
+        let unfinished = Unfinished::new(&lost);
         let result = self.broker.call(request).await;
         unfinished.finish();
         match &result {
-            Ok(answer) => self.count(&answer.function, answer.effect, start, true),
-            Err(error) if may_have_been_sent(&error.kind) => failed(),
+            Ok(answer) => self.count(&answer.function, answer.effect, start, End::Good),
+            Err(error) if may_have_been_sent(&error.kind) => told(End::Failed),
             Err(_) => {}
         }
         let answer = result.map_err(call_failure)?;
@@ -85,14 +86,14 @@ impl RunCalls {
     async fn fetch(&self, request: FetchRequest<'_>) -> Result<HostValue, CallFailure> {
         let effect = FetchRequest::effect(request.method);
         let start = Instant::now();
-        let failed = || self.count("fetch", effect, start, false);
-        let unfinished = Unfinished::new(&failed);
+        let lost = || self.count("fetch", effect, start, End::Unknown);
+        let unfinished = Unfinished::new(&lost);
         let result = self.broker.fetch(request).await;
         unfinished.finish();
         match &result {
-            Ok(answer) => self.count(&answer.function, effect, start, true),
+            Ok(answer) => self.count(&answer.function, effect, start, End::Good),
             Err(error) if may_have_been_sent(&error.kind) => {
-                self.count(error.function.as_deref().unwrap_or("fetch"), effect, start, false);
+                self.count(error.function.as_deref().unwrap_or("fetch"), effect, start, End::Failed);
             }
             Err(_) => {}
         }
@@ -134,20 +135,24 @@ impl RunCalls {
         })
     }
 
-    fn count(&self, function: &str, effect: Effect, start: Instant, is_ok: bool) {
+    fn count(&self, function: &str, effect: Effect, start: Instant, end: End) {
+        let failed = u32::from(end != End::Good);
+        let unfinished = u32::from(end == End::Unknown);
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         let ms = millis(start.elapsed());
         // A host may be read from and written to, which stays apart.
         if let Some(group) = groups.iter_mut().find(|group| group.function == function && group.effect == effect) {
             group.count += 1;
             group.ms += ms;
-            group.failed += u32::from(!is_ok);
+            group.failed += failed;
+            group.unfinished += unfinished;
         } else {
             groups.push(CallGroup {
                 function: function.to_owned(),
                 count: 1,
                 ms,
-                failed: u32::from(!is_ok),
+                failed,
+                unfinished,
                 effect,
             });
         }
@@ -264,6 +269,15 @@ fn call_failure(error: CallError) -> CallFailure {
         function: error.function.clone(),
         ..failure_of(&error).into()
     }
+}
+
+/// How a call ended, as far as its run knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Good,
+    Failed,
+    /// The run ended first.
+    Unknown,
 }
 
 /// A call under way. Where the run ends before the call does, the call is dropped, and this tells that it was made.

@@ -9,7 +9,7 @@ use rmcp::transport::stdio_pipes;
 use crate::app::App;
 use crate::cli::{CompileArgs, ServeArgs, Transport};
 use crate::failure::Failure;
-use crate::server::{EndOfInput, Handler};
+use crate::server::{EndOfInput, Handler, WithoutLoneSurrogates};
 use crate::setup::Setup;
 
 /// Serves until the client closes stdin, then ends all children.
@@ -53,7 +53,7 @@ async fn terminated() {
 async fn serve_stdio(app: &Arc<App>) -> Result<(), Failure> {
     let (stdin, stdout) = stdio_pipes();
     let served = Handler::new(Arc::clone(app))
-        .serve((EndOfInput::new(stdin, app.end()), stdout))
+        .serve((WithoutLoneSurrogates::new(EndOfInput::new(stdin, app.end())), stdout))
         .await;
     match served {
         Ok(running) => tokio::select! {

@@ -352,3 +352,14 @@ fn is_running(process: u32) -> bool {
         .next()
         .is_some_and(|rest| !rest.trim().is_empty() && !rest.trim_start().starts_with('Z'))
 }
+
+#[test]
+fn a_request_with_half_a_character_is_answered() {
+    let (mut client, _) = Client::initialize(&Project::empty(), "2025-11-25");
+    client.send_line(
+        r#"{"jsonrpc":"2.0","id":9000,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"result = '\ud83d' + '\ud83d\ude00'","description":"x"}}}"#,
+    );
+    let answer = client.wait(9000);
+    let text = answer["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("\u{fffd}\u{1f600}"), "{text}");
+}
