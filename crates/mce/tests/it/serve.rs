@@ -249,6 +249,8 @@ fn a_call_under_way_when_the_run_ends_is_told() {
         (&json!("shop.create_item"), &json!(1), &json!(1), &json!("write")),
         "{answer}"
     );
+    // What it did is not known.
+    assert_eq!(call["unfinished"], json!(1), "{answer}");
     assert_eq!(api.requests().len(), 1);
 }
 
