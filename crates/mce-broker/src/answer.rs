@@ -46,7 +46,7 @@ pub struct Answer {
     pub status: Option<u16>,
     /// Header fields that tell about pages, limits and places, with lower-case names.
     pub headers: Vec<(String, String)>,
-    /// Content blocks of a tool, a JSON array; what of them the value leaves out, too.
+    /// Content blocks of a tool, a JSON array, where they were asked for: also what the value leaves out.
     pub content: Option<Box<RawValue>>,
     /// From the start of the call to its end.
     pub elapsed: Duration,

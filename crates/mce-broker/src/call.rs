@@ -90,6 +90,8 @@ pub struct CallRequest<'a> {
     pub function: &'a str,
     /// An object of arguments by name; the request body is `body`.
     pub arguments: &'a RawValue,
+    /// All blocks of a tool's answer are wanted, not its value alone.
+    pub with_content: bool,
 }
 
 /// Performs calls. One for the process; shared by reference.

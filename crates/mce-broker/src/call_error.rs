@@ -133,27 +133,19 @@ impl CallError {
 
     /// The API's status, for [`CallErrorKind::Api`].
     pub fn status(&self) -> Option<u16> {
-        match &self.kind {
-            CallErrorKind::Api { status, .. } => *status,
-            CallErrorKind::Argument
-            | CallErrorKind::Tool { .. }
-            | CallErrorKind::Policy
-            | CallErrorKind::Timeout
-            | CallErrorKind::Output
-            | CallErrorKind::Internal => None,
+        if let CallErrorKind::Api { status, .. } = &self.kind {
+            *status
+        } else {
+            None
         }
     }
 
     /// The API's own body, for [`CallErrorKind::Api`].
     pub fn body(&self) -> Option<&Value> {
-        match &self.kind {
-            CallErrorKind::Api { body, .. } => body.as_deref(),
-            CallErrorKind::Argument
-            | CallErrorKind::Tool { .. }
-            | CallErrorKind::Policy
-            | CallErrorKind::Timeout
-            | CallErrorKind::Output
-            | CallErrorKind::Internal => None,
+        if let CallErrorKind::Api { body, .. } = &self.kind {
+            body.as_deref()
+        } else {
+            None
         }
     }
 }

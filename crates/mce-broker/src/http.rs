@@ -11,7 +11,7 @@ use std::time::Duration;
 use mce_config::Secret;
 use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::redirect::Policy;
-use reqwest::{Body, Client, Method, Request, Response, Url};
+use reqwest::{Body, Client, ClientBuilder, Method, Request, Response, Url};
 
 use crate::base_url::BaseUrl;
 use crate::call::CallLimits;
@@ -128,13 +128,7 @@ impl Http {
 
     fn client(&self) -> Result<&Client, CallError> {
         let made = self.client.get_or_init(|| {
-            install_crypto();
-            let builder = Client::builder()
-                .user_agent(concat!("mce/", env!("CARGO_PKG_VERSION")))
-                .redirect(Policy::none())
-                .no_proxy()
-                .referer(false)
-                .connect_timeout(self.limits.connect);
+            let builder = builder(self.limits.connect);
             let builder = match &self.resolver {
                 Some(resolver) => builder.dns_resolver(Arc::clone(resolver)),
                 None => builder,
@@ -293,14 +287,18 @@ pub(crate) fn field_value(name: &str, value: &str) -> Result<HeaderValue, CallEr
 ///
 /// If the system's root certificates cannot be read, say.
 pub(crate) fn lasting_client(connect: Duration) -> Result<Client, String> {
+    builder(connect).build().map_err(|error| chain(&error))
+}
+
+/// What all clients have in common: they go where they are told, directly, and follow nothing by themselves.
+fn builder(connect: Duration) -> ClientBuilder {
     install_crypto();
-    let builder = Client::builder()
+    Client::builder()
         .user_agent(concat!("mce/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::none())
         .no_proxy()
         .referer(false)
-        .connect_timeout(connect);
-    builder.build().map_err(|error| chain(&error))
+        .connect_timeout(connect)
 }
 
 /// Makes the process's cryptography that of `ring`.

@@ -26,6 +26,7 @@ mod redact;
 mod request;
 mod results;
 mod schema_fault;
+mod state_file;
 mod stream;
 mod tool;
 mod upstream;

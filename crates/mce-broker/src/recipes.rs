@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use crate::hex::hex;
+use crate::state_file::{self, milliseconds};
 
 /// Bytes of an id.
 const ID_BYTES: usize = 10;
@@ -88,9 +89,7 @@ pub struct Recipes {
     settings: RecipeSettings,
 }
 
-const SCHEMA: &str = "
-    PRAGMA journal_mode = WAL;
-    PRAGMA synchronous = NORMAL;
+const TABLE: &str = "
     CREATE TABLE IF NOT EXISTS recipes (
         id TEXT PRIMARY KEY,
         language TEXT NOT NULL,
@@ -110,11 +109,8 @@ impl Recipes {
     ///
     /// [`RecipeError::Store`].
     pub fn open(file: &Path, settings: RecipeSettings) -> Result<Self, RecipeError> {
-        let connection = Connection::open(file)?;
-        connection.busy_timeout(Duration::from_secs(5))?;
-        connection.execute_batch(SCHEMA)?;
         Ok(Self {
-            connection: Mutex::new(connection),
+            connection: Mutex::new(state_file::open(file, TABLE)?),
             settings,
         })
     }
@@ -226,11 +222,6 @@ fn read_recipe(row: &Row<'_>) -> rusqlite::Result<Recipe> {
         last_used: time(row.get("last_used_ms")?),
         uses: row.get::<_, i64>("uses")?.unsigned_abs(),
     })
-}
-
-fn milliseconds(time: SystemTime) -> i64 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 fn time(milliseconds: i64) -> SystemTime {

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension, params};
 use rustix::rand::{GetRandomFlags, getrandom};
 use thiserror::Error;
 
 use crate::hex::hex;
+use crate::state_file::{self, milliseconds};
 
 /// What every id begins with.
 const PREFIX: &str = "r_";
@@ -89,9 +90,7 @@ pub struct Results {
     limits: ResultLimits,
 }
 
-const SCHEMA: &str = "
-    PRAGMA journal_mode = WAL;
-    PRAGMA synchronous = NORMAL;
+const TABLE: &str = "
     CREATE TABLE IF NOT EXISTS results (
         number INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
@@ -107,11 +106,8 @@ impl Results {
     ///
     /// [`ResultError::Store`].
     pub fn open(file: &Path, limits: ResultLimits) -> Result<Self, ResultError> {
-        let connection = Connection::open(file)?;
-        connection.busy_timeout(Duration::from_secs(5))?;
-        connection.execute_batch(SCHEMA)?;
         Ok(Self {
-            connection: Mutex::new(connection),
+            connection: Mutex::new(state_file::open(file, TABLE)?),
             limits,
         })
     }
@@ -142,10 +138,13 @@ impl Results {
     ///
     /// [`ResultError::Unknown`], [`ResultError::Store`].
     pub fn load(&self, id: &str, now: SystemTime) -> Result<String, ResultError> {
-        self.prune(now)?;
         let found = self.with_connection(|connection| {
             connection
-                .query_row("SELECT value FROM results WHERE id = ?1", params![id], |row| row.get(0))
+                .query_row(
+                    "SELECT value FROM results WHERE id = ?1 AND saved_ms >= ?2",
+                    params![id, self.oldest_ms(now)],
+                    |row| row.get(0),
+                )
                 .optional()
         })?;
         found.ok_or_else(|| ResultError::Unknown {
@@ -164,8 +163,7 @@ impl Results {
 
     /// Forgets what has expired, and the oldest beyond the bytes that all may have.
     fn prune(&self, now: SystemTime) -> Result<(), ResultError> {
-        let life_ms = i64::try_from(self.limits.life.as_millis()).unwrap_or(i64::MAX);
-        let oldest_ms = milliseconds(now).saturating_sub(life_ms);
+        let oldest_ms = self.oldest_ms(now);
         let total_bytes = i64::try_from(self.limits.total_bytes).unwrap_or(i64::MAX);
         self.with_connection(|connection| {
             connection.execute("DELETE FROM results WHERE saved_ms < ?1", params![oldest_ms])?;
@@ -176,6 +174,12 @@ impl Results {
             )
         })?;
         Ok(())
+    }
+
+    /// What was saved before has expired.
+    fn oldest_ms(&self, now: SystemTime) -> i64 {
+        let life_ms = i64::try_from(self.limits.life.as_millis()).unwrap_or(i64::MAX);
+        milliseconds(now).saturating_sub(life_ms)
     }
 
     fn with_connection<T>(&self, action: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, ResultError> {
@@ -191,13 +195,10 @@ fn new_id() -> Result<String, ResultError> {
     Ok(format!("{PREFIX}{}", hex(&bytes)))
 }
 
-fn milliseconds(time: SystemTime) -> i64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
 
     fn at(seconds: u64) -> SystemTime {

@@ -35,14 +35,20 @@ impl Broker {
         policy::check_function(server, function)?;
         let intent = self.audit.begin(request.run, function, &arguments, request.arguments)?;
         let outcome = self
-            .send_to_tool(found, tool, members)
+            .send_to_tool(found, tool, members, request.with_content)
             .await
             .map_err(|error| self.without_secrets(error));
         intent.end(outcome.as_ref().map(|answer| (answer.status, answer.value.len())));
         outcome
     }
 
-    async fn send_to_tool(&self, found: &FoundFunction, tool: &ToolTarget, arguments: Value) -> Result<Answer, CallError> {
+    async fn send_to_tool(
+        &self,
+        found: &FoundFunction,
+        tool: &ToolTarget,
+        arguments: Value,
+        with_content: bool,
+    ) -> Result<Answer, CallError> {
         let started = Instant::now();
         let call = ToolCall {
             server: &found.function.server,
@@ -59,7 +65,7 @@ impl Broker {
             RawValue::from_string(self.answer_redactor.json(&text).into_owned())
                 .map_err(|error| CallError::new(CallErrorKind::Output, format!("the answer cannot be read: {error}")))
         };
-        let content = clean(&Value::Array(answer.content.clone()))?;
+        let content = with_content.then(|| clean(&Value::Array(answer.content.clone()))).transpose()?;
         let value = match value_of(answer) {
             Value::Null => AnswerValue::Empty,
             value => AnswerValue::Json(clean(&value)?),
@@ -70,7 +76,7 @@ impl Broker {
             value,
             status: None,
             headers: Vec::new(),
-            content: Some(content),
+            content,
             elapsed: started.elapsed(),
         })
     }

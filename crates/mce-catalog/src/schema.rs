@@ -140,6 +140,12 @@ pub fn hides_something(schema: &Value, types: &Types) -> bool {
     false
 }
 
+/// The names in a schema's `required`.
+pub fn required(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let names = schema.get("required").and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str)
+}
+
 /// Whether a schema says plainly that null is a value of it.
 pub fn admits_null(schema: &Value, types: &Types) -> bool {
     let mut waiting = vec![schema];
@@ -387,6 +393,23 @@ mod tests {
             "id": {"type": "integer", "readOnly": true}, "name": {"type": "string"}, "secret": {"type": "string", "writeOnly": true},
             "parent": {"$ref": "#/$defs/Item"}}});
         Types::from([("Item".to_owned(), item), ("Plain".to_owned(), json!({"type": "string"}))])
+    }
+
+    #[test]
+    fn null_is_a_value_where_a_schema_says_so_plainly() {
+        for (schema, expected) in [
+            (json!({"type": "null"}), true),
+            (json!({"type": ["string", "null"]}), true),
+            (json!({"const": null}), true),
+            (json!({"anyOf": [{"type": "integer"}, {"oneOf": [{"type": "null"}]}]}), true),
+            (json!({"$ref": "#/$defs/Plain"}), false),
+            (json!({}), false),
+            (json!({"type": "object", "properties": {"a": {"type": "null"}}}), false),
+        ] {
+            assert_eq!(admits_null(&schema, &types()), expected, "{schema}");
+        }
+        let endless = Types::from([("A".to_owned(), json!({"anyOf": [{"$ref": "#/$defs/A"}]}))]);
+        assert!(!admits_null(&json!({"$ref": "#/$defs/A"}), &endless));
     }
 
     #[test]

@@ -158,4 +158,24 @@ mod tests {
         }
         assert!(is_secret_header("X-A", &Secret::with_parts("v1", vec!["1".to_owned()])));
     }
+
+    #[test]
+    fn variables_are_secret_by_name_by_origin_and_by_look_but_paths_are_not() {
+        for (name, value, is_secret) in [
+            ("GITHUB_TOKEN", "x", true),
+            ("DB_PASS", "x", true),
+            ("SENTRY_DSN", "x", true),
+            ("DATABASE", "postgres://me:word@host/db", true),
+            ("ID", "a0123456789abcdef0", true),
+            ("LOG_LEVEL", "production", false),
+            ("PORT", "3000", false),
+            ("MEMORY_FILE_PATH", "/home/me/0123456789abcdef0.json", false),
+            ("HOMEPAGE", "https://example.com/x", false),
+        ] {
+            assert_eq!(is_secret_variable(name, &Secret::new(value)), is_secret, "{name}: {value}");
+        }
+        let of_variable = |text: &str| Secret::with_parts(text, vec![text.to_owned()]);
+        assert!(is_secret_variable("A", &of_variable("word")));
+        assert!(!is_secret_variable("A", &of_variable("/data/x")));
+    }
 }

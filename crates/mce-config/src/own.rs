@@ -224,6 +224,16 @@ fn plain_name(part: &str) -> String {
 mod tests {
     use super::*;
 
+    /// Known by name alone.
+    fn somewhere() -> Ourselves<'static> {
+        Ourselves {
+            executable: None,
+            path: None,
+            directory: Path::new("/w"),
+            home: None,
+        }
+    }
+
     fn check(line: &str, ours: &Ourselves<'_>) -> bool {
         // `|` stands between words.
         let words: Vec<String> = line.split('|').map(str::to_owned).collect();
@@ -232,12 +242,7 @@ mod tests {
 
     #[test]
     fn what_starts_us_is_recognised_however_it_is_started() {
-        let ours = Ourselves {
-            executable: None,
-            path: None,
-            directory: Path::new("/w"),
-            home: None,
-        };
+        let ours = somewhere();
         for line in [
             "mce|serve",
             "mce.exe|serve",
@@ -281,12 +286,7 @@ mod tests {
 
     #[test]
     fn other_servers_are_not_taken_for_us() {
-        let ours = Ourselves {
-            executable: None,
-            path: None,
-            directory: Path::new("/w"),
-            home: None,
-        };
+        let ours = somewhere();
         for line in [
             "npx|-y|@modelcontextprotocol/server-filesystem|/home/me/code-executor-mcp",
             "npx|-y|@modelcontextprotocol/server-filesystem|/data/mce",

@@ -222,6 +222,7 @@ impl Client<'_> {
                 naming: Naming::Original,
                 function: &case.function.python,
                 arguments: &text,
+                with_content: false,
             };
             let came = self.broker.call(request).await;
             let requests = self.mock.take();

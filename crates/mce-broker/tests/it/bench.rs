@@ -114,6 +114,7 @@ pub(crate) async fn call(broker: &Broker, operation: &str, arguments: &RawValue)
             naming: Naming::Original,
             function,
             arguments,
+            with_content: false,
         })
         .await
 }

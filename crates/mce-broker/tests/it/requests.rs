@@ -64,6 +64,7 @@ async fn names_of_the_document_and_of_both_languages_are_understood() {
                     naming,
                     function: "svc.do_it",
                     arguments: &arguments,
+                    with_content: false,
                 })
                 .await
                 .unwrap();
@@ -86,6 +87,7 @@ async fn preferred_names_win_where_two_parameters_share_one() {
             naming,
             function: "svc.do_it",
             arguments: &arguments,
+            with_content: false,
         };
         bench.broker().call(request).await.unwrap();
         assert_eq!(bench.api.take_requests()[0].target, target);

@@ -260,13 +260,7 @@ fn set_parameters(function: &mut Function, types: &Types) {
             add_alternative(&mut properties, name, schema, own);
         }
     }
-    let required: BTreeSet<&str> = whole
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let required: BTreeSet<&str> = whole.as_object().into_iter().flat_map(schema::required).collect();
     tool.accepts_more = match whole.get("additionalProperties") {
         None => properties.is_empty() && whole.get("properties").is_none(),
         Some(more) => *more != Value::Bool(false),

@@ -135,13 +135,7 @@ impl Sampler<'_> {
     }
 
     fn object(&self, members: &Map<String, Value>, depth: usize) -> String {
-        let required: Vec<&str> = members
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+        let required: Vec<&str> = schema::required(members).collect();
         let visible = members.get("properties").and_then(Value::as_object).into_iter().flatten();
         let visible: Vec<_> = visible
             .filter(|(_, schema)| !schema::is_hidden(schema, self.types, View::Request))

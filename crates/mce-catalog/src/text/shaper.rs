@@ -234,13 +234,7 @@ impl<'a> Shaper<'a> {
     }
 
     fn record(&mut self, schema: &Value, properties: &Map<String, Value>, view: View, name: &str) -> Content {
-        let required: BTreeSet<&str> = schema
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+        let required: BTreeSet<&str> = schema.as_object().into_iter().flat_map(schema::required).collect();
         let mut fields = Vec::new();
         for (key, property) in properties.iter().take(MAX_FIELDS) {
             if !schema::is_hidden(property, self.types, view) {

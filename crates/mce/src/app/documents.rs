@@ -258,4 +258,34 @@ mod tests {
         let gone = digest_file(&folder.path().join("gone")).unwrap_err();
         assert!(gone.starts_with("failed to read `") && gone.contains("gone"), "{gone}");
     }
+
+    #[tokio::test]
+    async fn a_file_with_its_stamp_is_not_read_again_and_one_that_was_touched_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("document.json");
+        fs_err::write(&file, "one").unwrap();
+        let mut sources = [Source {
+            location: file.display().to_string(),
+            sha256: "of another text".to_owned(),
+            stamp: None,
+        }];
+        let fetcher = DocumentFetcher::default();
+        let documents = Documents::new(&Location::File(file.clone()), &fetcher).unwrap();
+        stamp_all(&mut sources, SystemTime::now());
+        assert_eq!(sources[0].stamp, None, "it was touched just now");
+        assert!(!documents.are_unchanged(&sources, &[]).await);
+        stamp_all(&mut sources, SystemTime::now() + 2 * SETTLED);
+        assert!(documents.are_unchanged(&sources, &[]).await, "its stamp suffices");
+        // The same size, and the time of change put back.
+        let changed = fs_err::metadata(&file).unwrap().modified().unwrap();
+        fs_err::write(&file, "two").unwrap();
+        fs_err::OpenOptions::new()
+            .write(true)
+            .open(&file)
+            .unwrap()
+            .file()
+            .set_modified(changed)
+            .unwrap();
+        assert!(!documents.are_unchanged(&sources, &[]).await);
+    }
 }

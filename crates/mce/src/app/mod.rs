@@ -25,7 +25,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use mce_broker::{
     AnswerValue, Broker, BrokerOptions, CallLimits, CallRequest, Caller, CatalogSource, Naming, NewRecipe, Recipes, ResultLimits, Results,
-    UpstreamState, Upstreams,
+    UpstreamState,
 };
 use mce_catalog::catalog::Catalog;
 use mce_config::{ServerSettings, Settings};
@@ -69,7 +69,6 @@ pub(crate) struct App {
     results: Arc<Results>,
     skills: Skills,
     compiler: Compiler,
-    upstreams: Arc<Upstreams>,
     libraries: OnceCell<Vec<String>>,
     /// False while servers that were never compiled are being compiled for the first time.
     is_ready: watch::Sender<bool>,
@@ -115,8 +114,7 @@ impl App {
             recipes,
             results: Arc::new(results),
             skills: Skills::new(&settings),
-            compiler: Compiler::new(Arc::clone(&settings), state.store, Arc::clone(&upstreams)),
-            upstreams,
+            compiler: Compiler::new(Arc::clone(&settings), state.store, upstreams),
             libraries: OnceCell::new(),
             is_ready: watch::Sender::new(true),
             has_ended: watch::Sender::new(false),
@@ -153,10 +151,10 @@ impl App {
 
     /// Connects to all MCP servers, and tells how they are then.
     pub(crate) async fn connect_upstreams(&self) -> Vec<UpstreamState> {
-        let states = self.upstreams.states();
+        let states = self.broker.upstreams().states();
         // Why one cannot be connected is part of its state.
-        futures_util::future::join_all(states.iter().map(|state| self.upstreams.connect(&state.server))).await;
-        self.upstreams.states()
+        futures_util::future::join_all(states.iter().map(|state| self.broker.upstreams().connect(&state.server))).await;
+        self.broker.upstreams().states()
     }
 
     async fn list_tools(&self, server: &ServerSettings) {
@@ -176,7 +174,7 @@ impl App {
 
     /// Lists the tools of servers anew that say that they changed.
     async fn follow_changes(&self) {
-        let mut changed = self.upstreams.changed();
+        let mut changed = self.broker.upstreams().changed();
         loop {
             match changed.recv().await {
                 Ok(name) => {
@@ -319,6 +317,7 @@ impl App {
             naming: Naming::Original,
             function: reference,
             arguments,
+            with_content: false,
         };
         let answer = self.broker.call(request).await.map_err(|error| run_calls::failure_of(&error))?;
         match answer.value {
@@ -346,7 +345,7 @@ impl App {
 
     /// Ends all children and waits until they are gone.
     pub(crate) async fn close(&self) {
-        tokio::join!(self.sandbox.stop(), self.upstreams.close());
+        tokio::join!(self.sandbox.stop(), self.broker.upstreams().close());
     }
 
     fn keep(&self, answer: &mut RunAnswer, language: Language, source: &str, description: &str) {

@@ -56,6 +56,7 @@ impl RunCalls {
             naming: broker_naming(naming),
             function,
             arguments,
+            with_content: with_headers,
         };
         let start = Instant::now();
         // Whatever may have reached the API is told, so that nobody repeats a write without knowing.

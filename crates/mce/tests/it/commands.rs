@@ -294,6 +294,7 @@ fn servers_of_other_programs_are_told_and_keep_nothing_from_working() {
     let doctor = project.run(&["doctor", "--json"]).json();
     assert_eq!(doctor["ok"], json!(true), "{doctor}");
     assert!(doctor.to_string().contains("`files` from "), "{doctor}");
+    assert!(doctor.to_string().contains("`files` cannot be started"), "{doctor}");
     assert_eq!(project.run(&["call", "shop.get_item", "--id", "5"]).code, 0);
     let without = project.with("MCE_DISCOVER", "false").run(&["config", "show"]);
     assert!(!without.out.contains("servers.files.") && without.err.is_empty(), "{}", without.err);

@@ -13,6 +13,8 @@ fn extra_tools() -> Value {
             "inputSchema": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "required": ["firstNumber"],
                 "properties": {"firstNumber": {"type": "number"}, "b": {"type": ["number", "null"]}, "kind": {"enum": ["fast", "exact"]}}},
             "outputSchema": {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}},
+        {"name": "either", "inputSchema": {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+            "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}},
         {"name": "drop-all", "annotations": {"destructiveHint": true}, "inputSchema": {"type": "object", "properties": {}}},
     ])
 }
@@ -82,6 +84,8 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
         assert_eq!(ended.error()["type"], "argument", "{arguments}: {ended:?}");
         assert!(ended.error()["message"].as_str().unwrap().contains(part), "{ended:?}");
     }
+    let neither = project.run(&["call", "time_.either", "--json", "{}"]);
+    assert_eq!(neither.error()["type"], "argument", "{neither:?}");
     let audit = std::fs::read_to_string(project.file("data/audit.jsonl")).unwrap_or_default();
     assert!(!audit.contains("intent"), "{audit}");
 }

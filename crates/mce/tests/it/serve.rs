@@ -365,3 +365,19 @@ fn a_request_with_half_a_character_is_answered() {
     let text = answer["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("\u{fffd}\u{1f600}"), "{text}");
 }
+
+#[test]
+fn an_image_in_a_value_is_a_block_of_its_own() {
+    let (mut client, _) = Client::initialize(&Project::empty(), "2025-11-25");
+    let code = "result = ['seen', {'type': 'image', 'data': 'AAEC', 'mimeType': 'image/png'}]";
+    let result = client.request(
+        "tools/call",
+        json!({"name": "execute_code", "arguments": {"code": code, "description": "x"}}),
+    );
+    assert_eq!(
+        result["content"][1],
+        json!({"type": "image", "data": "AAEC", "mimeType": "image/png"})
+    );
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(!text.contains("AAEC"), "{text}");
+}
