@@ -175,6 +175,9 @@ async fn what_has_no_json_form_is_an_error_that_says_where() {
     .await;
 }
 
+/// Said to a program that awaits what is no awaitable.
+const AT_ONCE: &str = "functions of `<server>.functions` give their values at once; awaitable ones are in `<server>.aio`";
+
 #[tokio::test]
 async fn errors_name_type_line_source_and_what_to_do() {
     check_errors(&[
@@ -195,6 +198,8 @@ async fn errors_name_type_line_source_and_what_to_do() {
         ("def f(): f()\nf()", json!({"type": "exception", "line": 1})),
         ("import nope", json!({"type": "exception", "message": "ModuleNotFoundError: No module named 'nope'", "hint": "import from the standard library, installed libraries, or `<server>.functions` of: `demo`, `locked`, `calendar`"})),
         ("import dem", json!({"hint": "did you mean `demo`?"})),
+        ("from demo.functions import get_item\nawait get_item(id='1')", json!({"type": "exception", "line": 2, "hint": AT_ONCE})),
+        ("import asyncio\nfrom demo.functions import get_item\nawait asyncio.gather(get_item(id='1'))", json!({"type": "exception", "line": 3, "hint": AT_ONCE})),
         ("def main(a): pass", json!({"type": "exception", "message": "TypeError: main() missing 1 required positional argument: 'a'"})),
         ("class E(Exception):\n    def __str__(self):\n        raise ValueError\nraise E", json!({"type": "exception", "message": "E: (its text cannot be read)", "line": 4})),
     ])

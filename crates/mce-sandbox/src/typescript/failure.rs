@@ -197,7 +197,7 @@ impl Reporter<'_> {
                 Some("use a loop, or check the case that ends the recursion".to_owned())
             }
             ("TypeError", text) if text.contains("is not iterable") || text.contains("not a function") => {
-                Some("calls of functions give promises: put `await` before them".to_owned())
+                Some("calls of functions give promises: put `await` before them; walk `paginate` with `for await`".to_owned())
             }
             _ => None,
         }

@@ -129,7 +129,7 @@ pub(crate) struct GetArguments {
 
 /// One item of `get_functions`.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `server_name` and `function_name`")]
 pub(crate) struct FunctionArgument {
     pub(crate) server_name: String,
     pub(crate) function_name: String,
@@ -215,6 +215,7 @@ mod tests {
         let check = |tool: &str, arguments: Value, expected: &str| {
             let failure = match tool {
                 "execute_code" => parse::<ExecuteArguments>(tool, Some(object(arguments))).unwrap_err(),
+                "get_functions" => parse::<GetArguments>(tool, Some(object(arguments))).unwrap_err(),
                 _ => parse::<SearchArguments>(tool, Some(object(arguments))).unwrap_err(),
             };
             assert!(failure.message.contains(expected), "{failure}");
@@ -226,6 +227,11 @@ mod tests {
             "execute_code",
             json!({"code": "1", "description": "", "lang": "python"}),
             "unknown field `lang`",
+        );
+        check(
+            "get_functions",
+            json!({"functions": ["shop.get_item"]}),
+            "expected an object with `server_name` and `function_name`",
         );
         check(
             "search_functions",

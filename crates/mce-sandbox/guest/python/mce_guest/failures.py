@@ -288,7 +288,17 @@ def _import_hint(error):
 
 
 def _await_hint(error):
-    return "put `await` before the call that makes it" if "'coroutine' object" in _str(error) else None
+    text = _str(error)
+    if "'coroutine' object" in text:
+        return "put `await` before the call that makes it"
+    if "can't be used in 'await' expression" in text or "an awaitable is required" in text or _is_of_gather(error):
+        return "functions of `<server>.functions` give their values at once; awaitable ones are in `<server>.aio`"
+    return None
+
+
+def _is_of_gather(error):
+    frame = _last_frame(error)
+    return frame is not None and frame.f_code.co_name == "gather" and frame.f_code.co_filename.endswith("/asyncio/tasks.py")
 
 
 def _last_frame(error):
