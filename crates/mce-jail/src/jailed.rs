@@ -238,7 +238,8 @@ fn last_words(stderr: io::PipeReader, error: &io::Error) -> String {
 /// What workers may read, by the paths that they see.
 fn readable(spec: &JailSpec, standing: &Standing) -> Vec<Readable> {
     let binds = spec.binds.iter().filter(|bind| bind.source.exists()).map(|bind| Readable {
-        path: bind.target.clone(),
+        // Without an own root the target is a link at most, and the right is the source's.
+        path: if standing.root.is_empty() { &bind.target } else { &bind.source }.clone(),
         is_directory: bind.source.is_dir(),
     });
     let files = spec.files.iter().map(|file| Readable {

@@ -167,9 +167,6 @@ impl Launch {
     }
 
     fn start_without_namespaces(&self) -> Result<Jail, Failure> {
-        if let Some(bind) = self.spec.binds.iter().find(|bind| bind.source != bind.target) {
-            return Err(io::Error::other("without namespaces a bind cannot move")).during(|| format!("bind `{}`", bind.source.display()));
-        }
         // The time makes the name new even if a launcher with this process id was killed and left its directory.
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
         let directory = PathBuf::from(format!("/tmp/mce-jail-{}-{now:x}", getpid().as_raw_nonzero()));
@@ -323,13 +320,20 @@ fn place_files(spec: &JailSpec, directory: &Path) -> Result<(), Failure> {
     let step = || format!("make `{}`", directory.display());
     // Fails if somebody was here first.
     std::fs::DirBuilder::new().mode(0o755).create(directory).during(step)?;
-    for file in &spec.files {
-        let path = names_of(&file.path)?
+    let place = |inside: &Path| {
+        let path = names_of(inside)?
             .into_iter()
             .fold(directory.to_owned(), |path, name| path.join(name));
         if let Some(parent) = path.parent() {
             fs_err::create_dir_all(parent).during(step)?;
         }
+        Ok(path)
+    };
+    for bind in spec.binds.iter().filter(|bind| bind.source != bind.target) {
+        fs_err::os::unix::fs::symlink(&bind.source, place(&bind.target)?).during(step)?;
+    }
+    for file in &spec.files {
+        let path = place(&file.path)?;
         let mut options = fs_err::OpenOptions::new();
         options.write(true).create_new(true).options_mut().mode(file.mode);
         options

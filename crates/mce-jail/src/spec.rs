@@ -1,6 +1,6 @@
 //! What a jail consists of, as data. The host writes it, the launcher reads it. It holds no secret.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,8 @@ pub struct JailSpec {
 pub struct Bind {
     /// Absolute path on the host. Symbolic links are followed.
     pub source: PathBuf,
-    /// Absolute path in the jail, without `..`. Where the jail has no own root it must equal `source`.
+    /// Absolute path in the jail, without `..`, and not below `/tmp`, where each worker has its own files. Where the jail has no
+    /// own root, a target that is not `source` is a link below [`ROOT`] that leads to it.
     pub target: PathBuf,
     /// A missing source is skipped instead of being an error.
     pub is_optional: bool,
@@ -81,6 +82,23 @@ pub struct Symlink {
 }
 
 impl Bind {
+    /// A bind to the same path, or below `/mce` where that path cannot be in a jail.
+    pub fn placed(path: impl Into<PathBuf>) -> Self {
+        let source = path.into();
+        let below_tmp = source.strip_prefix("/").ok().filter(|_| source.starts_with("/tmp"));
+        Self {
+            target: below_tmp.map_or_else(|| source.clone(), |path| Path::new("/mce").join(path)),
+            source,
+            is_optional: false,
+        }
+    }
+
+    /// The path for `arguments` of a [`JailSpec`].
+    pub fn argument(&self) -> String {
+        let root = if self.target == self.source { "" } else { ROOT };
+        format!("{root}{}", self.target.display())
+    }
+
     /// A bind to the same path that must exist.
     pub fn same(path: impl Into<PathBuf>) -> Self {
         let source = path.into();

@@ -6,10 +6,11 @@
 mod support;
 
 use std::path::Path;
+use std::sync::Arc;
 
-use mce_sandbox::{Sandbox, SandboxOptions};
+use mce_sandbox::{Language, Launcher, Sandbox, SandboxOptions};
 use serde_json::{Value, json};
-use support::{options, run, seen};
+use support::{Api, options, program_in, run, seen};
 
 /// A sandbox whose interpreter has the libraries. `None`, loudly, where there is none.
 fn sandbox() -> Option<Sandbox> {
@@ -162,6 +163,34 @@ async fn a_library_that_breaks_its_fork_server_harms_only_who_imports_it() {
     let found = seen(&run(&sandbox, "import openpyxl").await);
     assert_eq!(found["error"]["type"], json!("exception"), "{found}");
     sandbox.stop().await;
+}
+
+#[tokio::test]
+async fn what_lies_below_tmp_on_the_host_is_there_inside() {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let program = folder.path().join("program");
+    fs_err::copy(options().typescript.program, &program).unwrap();
+    fs_err::create_dir(folder.path().join("packages")).unwrap();
+    fs_err::write(folder.path().join("packages/own_package.py"), "ANSWER = 42\n").unwrap();
+    fs_err::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for without in [Vec::new(), vec!["namespaces".to_owned()]] {
+        let sandbox = Sandbox::new(SandboxOptions {
+            python_libraries: vec![folder.path().join("packages")],
+            typescript: Launcher {
+                program: program.clone(),
+                arguments: Vec::new(),
+            },
+            without_layers: without.clone(),
+            ..options()
+        });
+        let python = run(&sandbox, "import own_package\nresult = own_package.ANSWER").await;
+        assert_eq!(seen(&python), json!({ "value": 42 }), "{without:?}");
+        let typescript = sandbox
+            .run(program_in(Language::TypeScript, "result = 6 * 7"), Arc::new(Api::default()))
+            .await;
+        assert_eq!(seen(&typescript), json!({ "value": 42 }), "{without:?}");
+        sandbox.stop().await;
+    }
 }
 
 #[tokio::test]

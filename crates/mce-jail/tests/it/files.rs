@@ -129,7 +129,8 @@ fn an_own_root_needs_no_right_to_the_folder_of_a_bind() {
         // An ordinary user cannot bind what it cannot reach.
         return;
     }
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    // Not below `/tmp`, wherever the tests are built.
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let inner = folder.path().join("inner");
     std::fs::create_dir(&inner).unwrap();
     std::fs::write(inner.join("data"), "read me").unwrap();
@@ -140,4 +141,30 @@ fn an_own_root_needs_no_right_to_the_folder_of_a_bind() {
     let jail = Jail::with(&spec, Who::Tester, &crate::harness::limits()).unwrap();
     let path = inner.join("data");
     assert_eq!(jail.value(&format!("result = open('{}').read()", path.display())), "read me");
+}
+
+#[test]
+fn a_bind_that_cannot_stay_where_it_is_lies_below_the_root() {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::write(folder.path().join("data"), "read me").unwrap();
+    std::fs::write(folder.path().join("other"), "not me").unwrap();
+    for layers in [ALL, WITHOUT_NAMESPACES] {
+        let mut spec = crate::harness::spec(layers);
+        let bind = mce_jail::Bind::placed(folder.path().join("data"));
+        let place = bind.argument().replace(mce_jail::ROOT, "");
+        assert!(place.starts_with("/mce/tmp/"), "{place}");
+        spec.binds.push(bind);
+        let jail = Jail::with(&spec, Who::Tester, &crate::harness::limits()).unwrap();
+        let root = "import sys\nroot = sys.argv[0].rsplit('/mce/', 1)[0]";
+        let read = format!("{root}\nresult = open(root + '{place}').read()");
+        assert_eq!(jail.value(&read), "read me", "{layers:?}");
+        // What is not bound stays out of reach, also beside it.
+        let other = folder.path().join("other");
+        let program = format!(
+            "try:\n    result = open('{}').read()\nexcept OSError:\n    result = 'refused'",
+            other.display()
+        );
+        assert_eq!(jail.value(&program), "refused", "{layers:?}");
+    }
 }

@@ -199,17 +199,6 @@ fn below_the_minimum_no_jail_is_made() {
 }
 
 #[test]
-fn without_namespaces_a_bind_cannot_move() {
-    let mut spec = spec(WITHOUT_NAMESPACES);
-    spec.binds.push(Bind {
-        source: "/usr/lib".into(),
-        target: "/data".into(),
-        is_optional: false,
-    });
-    assert!(matches!(error(&spec), JailError::Step { .. }));
-}
-
-#[test]
 fn the_probe_says_what_a_jail_has() {
     let jail = shared(ALL, Who::Tester);
     let layers = jail.jailed.layers();

@@ -33,8 +33,10 @@ def main():
     """Serves until the host closes the control socket."""
     control = socket.socket(fileno=CONTROL)
     configuration = json.loads(_message(control))
-    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-    sys.path.extend(configuration["folders"])
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path.append(here)
+    # What lies below `/tmp` on the host lies below this folder here: each worker has a `/tmp` of its own.
+    sys.path.extend(here + folder if folder.startswith("/tmp/") else folder for folder in configuration["folders"])
     for name in COMMON:
         try:
             __import__(name)

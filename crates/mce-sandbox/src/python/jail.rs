@@ -42,7 +42,7 @@ pub(crate) fn spec(interpreter: &Interpreter, libraries: &[PathBuf], layers: mce
     let mut files: Vec<PlacedFile> = GUEST.iter().map(|(name, text)| placed(&format!("/mce/{name}"), text)).collect();
     files.push(placed("/etc/passwd", PASSWD));
     files.push(placed("/etc/group", "worker:x:1000:\n"));
-    let executable = interpreter.executable.to_string_lossy().into_owned();
+    let executable = Bind::placed(&interpreter.executable).argument();
     let flags = ["-I", "-S", "-B", "-X", "utf8"].map(str::to_owned);
     JailSpec {
         binds: binds(interpreter, libraries),
@@ -80,7 +80,13 @@ fn binds(interpreter: &Interpreter, libraries: &[PathBuf]) -> Vec<Bind> {
     let real: BTreeSet<PathBuf> = folders.into_iter().filter(|path| path.is_absolute() && !is_link(path)).collect();
     // What lies below another bind is visible already.
     let is_covered = |path: &PathBuf| path.ancestors().skip(1).any(|above| real.contains(above));
-    real.iter().filter(|path| !is_covered(path)).map(Bind::optional).collect()
+    let uncovered = real.iter().filter(|path| !is_covered(path));
+    uncovered
+        .map(|path| Bind {
+            is_optional: true,
+            ..Bind::placed(path)
+        })
+        .collect()
 }
 
 /// `/lib` and the like where they are links, as on most machines.

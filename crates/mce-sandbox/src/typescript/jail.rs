@@ -15,12 +15,8 @@ use crate::Launcher;
 /// If the libraries that this process has loaded cannot be listed.
 pub(super) fn spec(worker: &Launcher, layers: Layers, processes: u32) -> io::Result<JailSpec> {
     let mut binds = libraries()?;
-    let executable = Bind {
-        source: worker.program.clone(),
-        target: place(&worker.program),
-        is_optional: false,
-    };
-    let program = executable.target.to_string_lossy().into_owned();
+    let executable = Bind::placed(&worker.program);
+    let program = executable.argument();
     binds.push(executable);
     Ok(JailSpec {
         binds,
@@ -33,15 +29,6 @@ pub(super) fn spec(worker: &Launcher, layers: Layers, processes: u32) -> io::Res
         processes,
         layers,
     })
-}
-
-/// Where the executable is inside. Nothing can be below `/tmp` there, where each worker has its own files.
-fn place(executable: &Path) -> PathBuf {
-    if executable.starts_with("/tmp") {
-        PathBuf::from("/mce/program")
-    } else {
-        executable.to_path_buf()
-    }
 }
 
 /// The folders of the libraries that this process has loaded: the fork server loads the same ones, found in the same way. A
