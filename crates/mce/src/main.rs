@@ -22,6 +22,10 @@ use crate::failure::Failure;
 use crate::setup::Setup;
 use crate::terminal::Terminal;
 
+/// A large document compiles in two thirds of the time that it takes with the allocator of glibc.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The first argument that makes this executable a jail's launcher; no command has this name.
 const JAIL_ROLE: &str = "__jail";
 
@@ -37,6 +41,9 @@ fn main() -> ExitCode {
     if role == TYPESCRIPT_ROLE {
         return mce_sandbox::typescript_fork_server_main();
     }
+    // Where the system uses huge pages everywhere, they double the memory of an idle server and of each worker. Inherited by
+    // all processes that are started; without it everything works.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
     let environment = mce_config::env::snapshot();
     let terminal = Terminal::new(environment.get("NO_COLOR").is_some_and(|value| !value.is_empty()));
     let cli = match Cli::try_parse() {
