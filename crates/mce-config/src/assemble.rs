@@ -7,10 +7,8 @@ use crate::reader::{found, one_of};
 use crate::setting_fields::SettingFields;
 use crate::{
     CallSettings, ConfigError, DockerSettings, EnhanceSettings, LimitSettings, RecipeSettings, SandboxSettings, ServeSettings, Settings,
+    Surface,
 };
-
-/// The first is the default.
-const SURFACES: [&str; 5] = ["code", "code-executor", "direct", "search", "auto"];
 
 const LOG_LEVELS: [&str; 8] = ["info", "trace", "debug", "warn", "warning", "error", "critical", "off"];
 
@@ -21,7 +19,7 @@ const NO_ENHANCEMENT: &str = "texts come from the documents alone";
 const ONLY_STDIO: &str = "this version serves over standard input and output only";
 
 /// Settings that are accepted, so that other people's files need no change, but change nothing in this version, and why.
-const WITHOUT_EFFECT: [(&str, &str); 12] = [
+const WITHOUT_EFFECT: [(&str, &str); 11] = [
     (
         "compiled_output_dir",
         "compiled functions are kept in the data directory, see `data_dir`",
@@ -36,7 +34,6 @@ const WITHOUT_EFFECT: [(&str, &str); 12] = [
     ("network_mode", NO_DOCKER),
     ("port", ONLY_STDIO),
     ("sandbox_requirements_path", "libraries are found where Python finds them"),
-    ("surface", "this version has the surface `code` only"),
 ];
 
 /// What is known before the settings are read.
@@ -161,10 +158,18 @@ fn serve(fields: &mut SettingFields<'_, '_>) -> Result<ServeSettings, ConfigErro
     Ok(ServeSettings {
         host: fields.text("host", "127.0.0.1")?,
         port: u16::try_from(fields.count("port", 8000, 0..=65_535)?).unwrap_or(u16::MAX),
-        surface: fields.word("surface", &SURFACES)?,
+        surface: surface(fields)?,
         has_additional_tools: fields.flag("enable_additional_tools", false)?,
         compiles_on_startup: fields.flag("compile_on_startup", true)?,
     })
+}
+
+fn surface(fields: &mut SettingFields<'_, '_>) -> Result<Surface, ConfigError> {
+    let word = fields.word("surface", &Surface::ALL.map(Surface::as_str))?;
+    Ok(Surface::ALL
+        .into_iter()
+        .find(|surface| surface.as_str() == word)
+        .unwrap_or(Surface::Code))
 }
 
 fn log_level(fields: &mut SettingFields<'_, '_>) -> Result<String, ConfigError> {

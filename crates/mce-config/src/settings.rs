@@ -296,11 +296,42 @@ pub struct ServeSettings {
     /// `MCE_PORT`, default 8000.
     pub port: u16,
     /// `MCE_SURFACE`, default `code`.
-    pub surface: String,
+    pub surface: Surface,
     /// `MCE_ENABLE_ADDITIONAL_TOOLS`, default false: `list_skills` and `get_server_skills`.
     pub has_additional_tools: bool,
     /// `MCE_COMPILE_ON_STARTUP`, default true: documents that changed are compiled in the background.
     pub compiles_on_startup: bool,
+}
+
+/// What a client sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surface {
+    /// Five tools; functions are called from programs.
+    Code,
+    /// The tools of Code Executor MCP.
+    CodeExecutor,
+    /// Every function is a tool, and what MCP servers have passes through.
+    Direct,
+    /// One tool finds functions, another calls one.
+    Search,
+    /// `direct` where that costs less tokens, else `code`.
+    Auto,
+}
+
+impl Surface {
+    /// All, the default first.
+    pub(crate) const ALL: [Self; 5] = [Self::Code, Self::CodeExecutor, Self::Direct, Self::Search, Self::Auto];
+
+    /// Its name in settings.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::CodeExecutor => "code-executor",
+            Self::Direct => "direct",
+            Self::Search => "search",
+            Self::Auto => "auto",
+        }
+    }
 }
 
 /// The engine `docker`.

@@ -1,5 +1,6 @@
 //! The command line as typed. What is meant by it is decided by the commands themselves.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -49,6 +50,16 @@ pub(crate) enum Command {
     Doctor(JsonArgs),
     /// Play a whole conversation against a small API that is part of this program
     Demo,
+}
+
+impl Command {
+    /// Settings that were typed as options, by their keys.
+    pub(crate) fn settings(&self) -> BTreeMap<String, String> {
+        match self {
+            Self::Serve(args) | Self::Run(args) => args.settings(),
+            _ => BTreeMap::new(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Args)]
@@ -106,6 +117,20 @@ pub(crate) struct ServeArgs {
     /// How clients reach it
     #[arg(long, value_enum, default_value_t = Transport::Stdio)]
     pub(crate) transport: Transport,
+    /// What clients see [env: `MCE_SURFACE`] [default: code]
+    #[arg(long, value_name = "NAME", value_parser = ["code", "code-executor", "direct", "search", "auto"])]
+    pub(crate) surface: Option<String>,
+}
+
+impl ServeArgs {
+    /// What was typed of settings, by their keys.
+    fn settings(&self) -> BTreeMap<String, String> {
+        let typed = [("surface", self.surface.clone())];
+        typed
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+            .collect()
+    }
 }
 
 #[derive(Debug, Args)]

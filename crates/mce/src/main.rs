@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let is_json = wants_json(&command);
+    let arguments = command.settings();
     let started = working_dir().and_then(|working_dir| {
         start(
             &Setup {
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
                 environment,
                 terminal,
                 is_json,
+                arguments,
             },
             command,
         )

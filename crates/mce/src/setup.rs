@@ -1,5 +1,6 @@
 //! What every command starts from: typed options and the environment, made into settings.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ pub(crate) struct Setup {
     pub(crate) terminal: Terminal,
     /// A program reads what the command prints.
     pub(crate) is_json: bool,
+    /// Settings that were typed as options of the command, by their keys.
+    pub(crate) arguments: BTreeMap<String, String>,
 }
 
 impl Setup {
@@ -33,7 +36,7 @@ impl Setup {
             env_file: self.global.env_file.clone(),
             working_dir: self.working_dir.clone(),
             environment: self.environment.clone(),
-            arguments: std::collections::BTreeMap::new(),
+            arguments: self.arguments.clone(),
         };
         mce_config::load(&options)
             .map_err(|error| Failure::new("config", crate::app::chain(&error)).with_hint(error.hint().unwrap_or_default()))

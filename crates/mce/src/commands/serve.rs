@@ -52,7 +52,7 @@ async fn terminated() {
 
 async fn serve_stdio(app: &Arc<App>) -> Result<(), Failure> {
     let (stdin, stdout) = stdio_pipes();
-    let served = Handler::new(Arc::clone(app))
+    let served = Handler::new(Arc::clone(app))?
         .serve((WithoutLoneSurrogates::new(EndOfInput::new(stdin, app.end())), stdout))
         .await;
     match served {

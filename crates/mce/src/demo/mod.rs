@@ -34,6 +34,7 @@ pub(crate) async fn play(setup: &Setup) -> Result<ExitCode, Failure> {
         environment: demo_environment(setup, folder.path()),
         terminal,
         is_json: false,
+        arguments: std::collections::BTreeMap::new(),
     };
     terminal.line(format!("A shop's API listens on {} and wants a bearer token.", shop.base_url()));
     let settings = own.settings()?;

@@ -1,9 +1,11 @@
 //! MCP as a server.
 
+mod code;
 mod end_of_input;
 mod handler;
 mod lone_surrogates;
 mod promoted;
+mod surface;
 mod texts;
 pub(crate) mod tools;
 

@@ -1,0 +1,221 @@
+//! The surface `code`: five tools, and functions that a person made tools of their own. Converts requests, lets the [`App`] do
+//! the work, converts its answers back.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use futures_util::future::BoxFuture;
+use mce_sandbox::Content;
+use rmcp::ErrorData;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ContentBlock, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
+    ListPromptsResult, ListResourcesResult, ListToolsResult, Prompt, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ResourceContents, Role, ServerCapabilities, ServerConfig, Tool,
+};
+use serde::Serialize;
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value};
+
+use super::promoted::Promoted;
+use super::surface::{Context, Surface, no_resource};
+use super::texts::{GUIDE, INSTRUCTIONS};
+use super::tools::{self, CachedArguments, ExecuteArguments, GetArguments, SearchArguments, SkillsArguments};
+use crate::app::{App, RunReport, Wanted};
+use crate::failure::Failure;
+
+const GUIDE_NAME: &str = "reusable_code_guide";
+
+/// The surface. What is listed is made once.
+pub(crate) struct Code {
+    app: Arc<App>,
+    config: ServerConfig,
+    tools: Vec<Tool>,
+    promoted: Vec<Promoted>,
+}
+
+impl Code {
+    pub(crate) fn new(app: Arc<App>) -> Self {
+        let mut listed = tools::definitions();
+        if app.settings().serve.has_additional_tools {
+            listed.extend(tools::skill_definitions());
+        }
+        let promoted = super::promoted::find(&app);
+        listed.extend(promoted.iter().map(|function| function.tool.clone()));
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_prompts()
+            .enable_resources()
+            .build();
+        let identity = Implementation::new("mce", env!("CARGO_PKG_VERSION"));
+        let config = ServerConfig::new(capabilities)
+            .with_server_info(identity)
+            .with_instructions(instructions(&app, &promoted));
+        Self {
+            app,
+            config,
+            tools: listed,
+            promoted,
+        }
+    }
+
+    async fn answer(&self, tool: &str, arguments: Option<Map<String, Value>>) -> Result<CallToolResult, Failure> {
+        self.app.ready().await;
+        match tool {
+            "list_servers" => text(&self.app.discovery().list_servers(self.app.libraries().await)?),
+            "search_functions" => {
+                let given: SearchArguments = tools::parse(tool, arguments)?;
+                text(
+                    &self
+                        .app
+                        .discovery()
+                        .search(&given.query, given.server.as_deref(), given.limit, given.language.into())?,
+                )
+            }
+            "get_functions" => {
+                let given: GetArguments = tools::parse(tool, arguments)?;
+                let wanted: Vec<_> = given
+                    .functions
+                    .into_iter()
+                    .map(|item| Wanted {
+                        server: item.server_name,
+                        function: item.function_name,
+                        types: item.types,
+                    })
+                    .collect();
+                text(&self.app.discovery().get_functions(&wanted, given.language.into())?)
+            }
+            "execute_code" => {
+                let given: ExecuteArguments = tools::parse(tool, arguments)?;
+                run_result(&self.app.execute(given.language.into(), given.code, &given.description).await)
+            }
+            "run_cached_code" => {
+                let given: CachedArguments = tools::parse(tool, arguments)?;
+                run_result(&self.app.run_cached(&given.cache_id, given.params.unwrap_or_default()).await)
+            }
+            "list_skills" if self.app.settings().serve.has_additional_tools => text(&self.app.skills().list()),
+            "get_server_skills" if self.app.settings().serve.has_additional_tools => {
+                let given: SkillsArguments = tools::parse(tool, arguments)?;
+                text(&self.app.skills().get(&given.server_name)?)
+            }
+            _ => self.answer_promoted(tool, arguments).await,
+        }
+    }
+
+    async fn answer_promoted(&self, tool: &str, arguments: Option<Map<String, Value>>) -> Result<CallToolResult, Failure> {
+        let Some(function) = self.promoted.iter().find(|function| function.tool.name == tool) else {
+            let known: Vec<_> = self.tools.iter().map(|tool| format!("`{}`", tool.name)).collect();
+            return Err(Failure::argument(format!("there is no tool `{tool}`")).with_hint(format!("the tools are {}", known.join(", "))));
+        };
+        let arguments = to_raw_value(&arguments.unwrap_or_default()).map_err(Failure::internal)?;
+        text(&self.app.call(&function.reference, &arguments).await?)
+    }
+}
+
+impl Surface for Code {
+    fn config(&self) -> ServerConfig {
+        self.config.clone()
+    }
+
+    fn list_tools(&self, _cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.clone()))
+    }
+
+    fn tool(&self, name: &str) -> Option<Tool> {
+        self.tools.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    fn call<'a>(&'a self, request: CallToolRequestParams, _context: &'a Context) -> BoxFuture<'a, Result<CallToolResult, Failure>> {
+        Box::pin(async move { self.answer(&request.name, request.arguments).await })
+    }
+
+    fn list_prompts<'a>(&'a self, _cursor: Option<&'a str>) -> BoxFuture<'a, Result<ListPromptsResult, ErrorData>> {
+        let guide = Prompt::new(GUIDE_NAME, Some("How to write programs that can run again with other values"), None);
+        Box::pin(async { Ok(ListPromptsResult::with_all_items(vec![guide])) })
+    }
+
+    fn get_prompt<'a>(
+        &'a self,
+        request: GetPromptRequestParams,
+        _context: &'a Context,
+    ) -> BoxFuture<'a, Result<GetPromptResponse, ErrorData>> {
+        let answer = if request.name == GUIDE_NAME {
+            Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, GUIDE)]).into())
+        } else {
+            Err(ErrorData::invalid_params(
+                format!("there is no prompt `{}`; the one prompt is `{GUIDE_NAME}`", request.name),
+                None,
+            ))
+        };
+        Box::pin(async { answer })
+    }
+
+    fn list_resources<'a>(&'a self, _cursor: Option<&'a str>) -> BoxFuture<'a, Result<ListResourcesResult, ErrorData>> {
+        let guides = self.app.skills().servers().map(|server| {
+            Resource::new(format!("skills://{server}"), format!("{server}_skills"))
+                .with_description(format!("Guide to the server `{server}`"))
+                .with_mime_type("text/markdown")
+        });
+        let guides = ListResourcesResult::with_all_items(guides.collect());
+        Box::pin(async { Ok(guides) })
+    }
+
+    fn read_resource<'a>(
+        &'a self,
+        request: ReadResourceRequestParams,
+        _context: &'a Context,
+    ) -> BoxFuture<'a, Result<ReadResourceResponse, ErrorData>> {
+        let guide = request
+            .uri
+            .strip_prefix("skills://")
+            .and_then(|server| self.app.skills().read(server));
+        Box::pin(async move {
+            let Some(guide) = guide else {
+                return Err(no_resource(&request.uri));
+            };
+            let contents = ResourceContents::text(guide, request.uri).with_mime_type("text/markdown");
+            Ok(ReadResourceResult::new(vec![contents]).into())
+        })
+    }
+}
+
+/// Instructions, then the names of promoted functions, then guides as far as their bound reaches.
+fn instructions(app: &App, promoted: &[Promoted]) -> String {
+    let mut all = INSTRUCTIONS.to_owned();
+    if !promoted.is_empty() {
+        let names: Vec<_> = promoted.iter().map(|function| format!("`{}`", function.tool.name)).collect();
+        all.push_str("\n\n## Direct API Tools\nCall these as they are, without code: ");
+        all.push_str(&names.join(", "));
+    }
+    if let Some(guides) = app.skills().instructions() {
+        all.push_str("\n\n");
+        all.push_str(&guides);
+    }
+    all
+}
+
+fn text(value: &impl Serialize) -> Result<CallToolResult, Failure> {
+    let text = serde_json::to_string(value).map_err(Failure::internal)?;
+    Ok(CallToolResult::success(vec![ContentBlock::text(text)]))
+}
+
+fn run_result(report: &RunReport) -> Result<CallToolResult, Failure> {
+    let mut blocks = vec![ContentBlock::text(
+        serde_json::to_string(&report.answer).map_err(Failure::internal)?,
+    )];
+    blocks.extend(report.contents.iter().map(content_block));
+    Ok(if report.answer.success {
+        CallToolResult::success(blocks)
+    } else {
+        CallToolResult::error(blocks)
+    })
+}
+
+fn content_block(content: &Content) -> ContentBlock {
+    let data = BASE64_STANDARD.encode(&content.data);
+    if content.mime_type.starts_with("audio/") {
+        ContentBlock::audio(data, content.mime_type.clone())
+    } else {
+        ContentBlock::image(data, content.mime_type.clone())
+    }
+}

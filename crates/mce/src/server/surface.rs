@@ -1,0 +1,101 @@
+//! What a client sees: which tools, prompts and resources are listed, and how each is answered. One for the process.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, ReadResourceRequestParams, ReadResourceResponse,
+    ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+
+use super::code::Code;
+use crate::app::App;
+use crate::failure::Failure;
+
+/// A request as it came, for what a surface passes on of it.
+pub(crate) type Context = RequestContext<RoleServer>;
+
+/// What is listed never depends on who connects, nor on what was asked before.
+pub(crate) trait Surface: Send + Sync {
+    /// What a client is told first: capabilities and instructions.
+    fn config(&self) -> ServerConfig;
+
+    /// A page of the tools; `cursor` is where it begins.
+    ///
+    /// # Errors
+    ///
+    /// If nothing begins there.
+    fn list_tools(&self, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData>;
+
+    /// The tool of that name.
+    fn tool(&self, name: &str) -> Option<Tool>;
+
+    /// Calls a tool. Dropping the future ends what it began. A failure becomes a result that says so.
+    fn call<'a>(&'a self, request: CallToolRequestParams, context: &'a Context) -> BoxFuture<'a, Result<CallToolResult, Failure>>;
+
+    /// A page of the prompts.
+    fn list_prompts<'a>(&'a self, _cursor: Option<&'a str>) -> BoxFuture<'a, Result<ListPromptsResult, ErrorData>> {
+        ready(Ok(ListPromptsResult::default()))
+    }
+
+    /// A prompt.
+    fn get_prompt<'a>(
+        &'a self,
+        request: GetPromptRequestParams,
+        _context: &'a Context,
+    ) -> BoxFuture<'a, Result<GetPromptResponse, ErrorData>> {
+        let message = format!("there is no prompt `{}`", request.name);
+        ready(Err(ErrorData::invalid_params(message, None)))
+    }
+
+    /// A page of the resources.
+    fn list_resources<'a>(&'a self, _cursor: Option<&'a str>) -> BoxFuture<'a, Result<ListResourcesResult, ErrorData>> {
+        ready(Ok(ListResourcesResult::default()))
+    }
+
+    /// A page of the templates of resources.
+    fn list_templates<'a>(&'a self, _cursor: Option<&'a str>) -> BoxFuture<'a, Result<ListResourceTemplatesResult, ErrorData>> {
+        ready(Ok(ListResourceTemplatesResult::default()))
+    }
+
+    /// What a resource holds.
+    fn read_resource<'a>(
+        &'a self,
+        request: ReadResourceRequestParams,
+        _context: &'a Context,
+    ) -> BoxFuture<'a, Result<ReadResourceResponse, ErrorData>> {
+        ready(Err(no_resource(&request.uri)))
+    }
+
+    /// Values that an argument may have.
+    fn complete<'a>(&'a self, _request: CompleteRequestParams, _context: &'a Context) -> BoxFuture<'a, Result<CompleteResult, ErrorData>> {
+        ready(Ok(CompleteResult::default()))
+    }
+}
+
+/// The surface of the settings.
+///
+/// # Errors
+///
+/// A failure of type `config` if this version does not have it.
+pub(crate) fn open(app: &Arc<App>) -> Result<Arc<dyn Surface>, Failure> {
+    use mce_config::Surface as Chosen;
+    match app.settings().serve.surface {
+        Chosen::Code => Ok(Arc::new(Code::new(Arc::clone(app)))),
+        other @ (Chosen::CodeExecutor | Chosen::Direct | Chosen::Search | Chosen::Auto) => Err(Failure::new(
+            "config",
+            format!("this version does not have the surface `{}`", other.as_str()),
+        )),
+    }
+}
+
+pub(crate) fn no_resource(uri: &str) -> ErrorData {
+    ErrorData::resource_not_found(format!("there is no resource `{uri}`"), None)
+}
+
+fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
+    Box::pin(std::future::ready(value))
+}
