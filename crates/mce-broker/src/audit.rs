@@ -11,10 +11,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use fs_err::OpenOptions;
 use fs_err::os::unix::fs::OpenOptionsExt;
 use mce_catalog::function::Function;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
+use crate::call::CallRequest;
 use crate::call_error::{BrokerError, CallError, CallErrorKind};
 use crate::fetch::FetchRequest;
 use crate::hex::sha256_hex;
@@ -69,19 +69,21 @@ impl Audit {
     /// `Policy`, because nothing may happen without a record.
     pub(crate) fn begin(
         &self,
-        run: &str,
+        request: CallRequest<'_>,
         function: &Function,
         arguments: &Arguments<'_>,
-        text: &RawValue,
     ) -> Result<OpenCall<'_>, CallError> {
-        let mut record = self.record("intent", run, &format!("{}.{}", function.server, function.python));
+        let mut record = self.record("intent", request.run, &format!("{}.{}", function.server, function.python));
         set(&mut record, "operation", json!(function.operation));
         let names = arguments.parameters.iter().map(|argument| argument.parameter.key.as_str());
         let more = arguments.more.iter().map(|(name, _)| name.as_str());
         let body = arguments.body.as_ref().map(|_| "body");
         let names: Vec<_> = names.chain(body).chain(more).take(MAX_NAMES).collect();
         set(&mut record, "arguments", json!(names));
-        set(&mut record, "arguments_sha256", json!(sha256_hex(text.get())));
+        set(&mut record, "arguments_sha256", json!(sha256_hex(request.arguments.get())));
+        if let Some(page) = request.page {
+            set(&mut record, "page_sha256", json!(sha256_hex(page)));
+        }
         set(&mut record, "effect", json!(function.effect.as_str()));
         self.open_call(record)
     }
@@ -173,7 +175,7 @@ impl OpenCall<'_> {
 
     fn close(&mut self) {
         self.is_closed = true;
-        for key in ["arguments", "arguments_sha256", "body_sha256", "effect"] {
+        for key in ["arguments", "arguments_sha256", "page_sha256", "body_sha256", "effect"] {
             self.record.as_object_mut().map(|record| record.remove(key));
         }
         self.set("event", json!("outcome"));

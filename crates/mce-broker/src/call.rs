@@ -19,6 +19,7 @@ use crate::call_error::{BrokerError, CallError, CallErrorKind};
 use crate::credential::{Credentials, credentials_for};
 use crate::function_source::{FoundFunction, FunctionSource};
 use crate::http::{Http, assemble};
+use crate::page;
 use crate::pinned_resolver::PinnedResolver;
 use crate::policy;
 use crate::redact::Redactor;
@@ -92,6 +93,8 @@ pub struct CallRequest<'a> {
     pub arguments: &'a RawValue,
     /// All blocks of a tool's answer are wanted, not its value alone.
     pub with_content: bool,
+    /// The address of a further page, as an answer of the same function gave it: what the arguments ask for is asked for there.
+    pub page: Option<&'a str>,
 }
 
 /// Performs calls. One for the process; shared by reference.
@@ -163,6 +166,7 @@ impl Broker {
     async fn call_found(&self, request: CallRequest<'_>, found: &Arc<FoundFunction>) -> Result<Answer, CallError> {
         match &found.function.target {
             Target::Http(target) => self.call_api(request, found, target).await,
+            Target::Tool(_) if request.page.is_some() => Err(CallError::argument("a tool has no further pages at an address")),
             Target::Tool(tool) => Box::pin(self.call_tool(request, found, tool)).await,
         }
     }
@@ -171,14 +175,17 @@ impl Broker {
         let function = &found.function;
         let server = self.server(&function.server)?;
         let arguments = read_arguments(found, request.caller, request.naming, request.arguments)?;
-        let parts = self.checked_request(found, target, &arguments)?;
+        let mut parts = self.checked_request(found, target, &arguments)?;
         policy::check_function(server, function)?;
         let base = BaseUrl::of(server, target)?;
         policy::check_host(&self.allowed_hosts, server, &base)?;
         // No effect so far: these credentials are at hand. One that must be fetched comes after the intent.
         let credentials = credentials_for(server, target, |name| found.security_schemes.get(name).cloned())?;
+        if let Some(address) = request.page {
+            page::follow(&mut parts, address, &base, &credentials.query_names(&base))?;
+        }
         let assembled = assemble(&base, parts, &credentials).map_err(|error| self.without_secrets(error))?;
-        let intent = self.audit.begin(request.run, function, &arguments, request.arguments)?;
+        let intent = self.audit.begin(request, function, &arguments)?;
         let outcome = self
             .send(found, target, assembled, &credentials)
             .await

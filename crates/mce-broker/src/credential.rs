@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use mce_catalog::function::{HttpTarget, Location, SecurityScheme};
 use mce_config::{Auth, Credential, Secret, ServerSettings};
 
+use crate::base_url::BaseUrl;
 use crate::call_error::CallError;
 use crate::request::encode;
 
@@ -21,6 +22,15 @@ pub(crate) struct Credentials {
     pub(crate) cookies: Vec<Secret>,
     /// Security schemes that the document asks for and for which nothing is configured.
     pub(crate) missing: Vec<String>,
+}
+
+impl Credentials {
+    /// Names of the pairs that every request to this place has in its query.
+    pub(crate) fn query_names(&self, base: &BaseUrl) -> Vec<String> {
+        let fixed = base.query.iter().flat_map(|query| query.split('&'));
+        let pairs = fixed.chain(self.query.iter().map(Secret::expose));
+        pairs.filter_map(|pair| pair.split('=').next()).map(str::to_owned).collect()
+    }
 }
 
 /// The credentials of one call: `auth`, the first alternative of the document's security for which all is there, and

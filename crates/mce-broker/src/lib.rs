@@ -19,6 +19,7 @@ mod hex;
 mod http;
 mod json_text;
 mod nearest;
+mod page;
 mod pinned_resolver;
 mod policy;
 mod recipes;

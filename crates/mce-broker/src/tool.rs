@@ -33,7 +33,7 @@ impl Broker {
         let members = members_of(&arguments);
         validators.check_whole(tool, &members)?;
         policy::check_function(server, function)?;
-        let intent = self.audit.begin(request.run, function, &arguments, request.arguments)?;
+        let intent = self.audit.begin(request, function, &arguments)?;
         let outcome = self
             .send_to_tool(found, tool, members, request.with_content)
             .await

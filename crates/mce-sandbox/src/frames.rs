@@ -206,6 +206,7 @@ struct Wire<'a> {
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
     with_headers: Option<bool>,
+    page: Option<String>,
     method: Option<String>,
     url: Option<String>,
     headers: Option<Vec<(String, String)>>,
@@ -306,6 +307,7 @@ fn read_call(wire: Wire<'_>) -> Result<HostCall, FrameProblem> {
                 naming: required(wire.naming, "naming")?,
                 arguments: arguments.to_owned(),
                 with_headers: wire.with_headers.unwrap_or_default(),
+                page: wire.page,
             })
         }
         "fetch" => read_fetch(wire),
@@ -481,6 +483,7 @@ mod tests {
                     naming: Naming::Language,
                     arguments,
                     with_headers: false,
+                    page: None,
                 },
         } = parse(text.as_bytes(), 1000).unwrap()
         else {

@@ -22,6 +22,8 @@ pub enum HostCall {
         /// The answer is an object: `status`, `headers` as pairs with lower-case names, and `value`, or `base64` where the
         /// value is bytes; of a tool `content`, its blocks, in place of a status.
         with_headers: bool,
+        /// The address of a further page, as an answer of this function has given it to this run; at most 8 KiB.
+        page: Option<String>,
     },
     /// Send an HTTP request of the program's own to an allowed host. No credential goes with it.
     ///

@@ -19,7 +19,7 @@ use serde::de::IgnoredAny;
 use patterns::{Cut, Patterns};
 
 /// What stands where a secret was. Valid inside a JSON string.
-const MARK: &str = "[redacted]";
+pub(crate) const MARK: &str = "[redacted]";
 
 /// Cuts out all configured secrets.
 pub(crate) struct Redactor {

@@ -223,6 +223,7 @@ impl Client<'_> {
                 function: &case.function.python,
                 arguments: &text,
                 with_content: false,
+                page: None,
             };
             let came = self.broker.call(request).await;
             let requests = self.mock.take();

@@ -115,6 +115,7 @@ pub(crate) async fn call(broker: &Broker, operation: &str, arguments: &RawValue)
             function,
             arguments,
             with_content: false,
+            page: None,
         })
         .await
 }

@@ -65,6 +65,7 @@ async fn names_of_the_document_and_of_both_languages_are_understood() {
                     function: "svc.do_it",
                     arguments: &arguments,
                     with_content: false,
+                    page: None,
                 })
                 .await
                 .unwrap();
@@ -88,6 +89,7 @@ async fn preferred_names_win_where_two_parameters_share_one() {
             function: "svc.do_it",
             arguments: &arguments,
             with_content: false,
+            page: None,
         };
         bench.broker().call(request).await.unwrap();
         assert_eq!(bench.api.take_requests()[0].target, target);

@@ -69,7 +69,7 @@
 
   const json = (value) => native.encode(value, ARGUMENT_BYTES, "argument");
 
-  function call(name, naming, args, withHeaders = false) {
+  function call(name, naming, args, withHeaders = false, page = undefined) {
     if (typeof name !== "string") throw new ArgumentError(`the name of a function is a text, not ${typeof name}`);
     const short = name.slice(0, 200);
     if (args === undefined || args === null) args = {};
@@ -84,7 +84,8 @@
       throw error;
     }
     if (text[0] !== "{") throw new ArgumentError("arguments are given as one object", { function: short, hint: "write `{ name: value }`" });
-    return request(`"op":"call","function":${json(name)},"naming":"${naming}","arguments":${text}${withHeaders ? ',"with_headers":true' : ""}`, name);
+    const asked = `${withHeaders ? ',"with_headers":true' : ""}${page === undefined ? "" : `,"page":${json(page)}`}`;
+    return request(`"op":"call","function":${json(name)},"naming":"${naming}","arguments":${text}${asked}`, name);
   }
 
   let serverNames;

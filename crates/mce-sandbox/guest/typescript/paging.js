@@ -1,8 +1,9 @@
 // `paginate`: all pages of an answer, one after the other. The rules are those of `mce_guest/paging.py`.
 //
 // How the next page is asked for comes from, in this order: the caller (`how`), a `Link` field of the answer, what the
-// document tells (`pagination` of the function), an address in the answer. Addresses are never requested: their query
-// gives arguments for the same function, so that a page cannot come from elsewhere.
+// document tells (`pagination` of the function), an address in the answer. The query of an address gives arguments for the
+// same function. Only where these do not say what comes next the address itself is asked for: the host follows it if an
+// answer of this function gave it, and to the server only.
 (function (native, shared) {
   "use strict";
 
@@ -18,10 +19,12 @@
   const TOTALS = ["total", "total_count", "totalCount", "total_results", "totalResults", "total_items", "totalItems"];
   const PAGE_TOTALS = ["total_pages", "totalPages", "page_count", "pageCount", "last_page", "lastPage"];
   const AROUND = ["meta", "metadata", "paging", "pagination", "page_info", "pageInfo", "response_metadata"];
-  const TELLING = /page|token|cursor|offset|skip|marker|after|before|start|continu/i;
+  const TELLING = /page|token|cursor|offset|skip|scroll|marker|after|before|start|continu/i;
   const LINK = /<([^>]*)>((?:\s*;\s*[\w*-]+\s*=\s*(?:"[^"]*"|[^\s",;]+))*)/g;
   const IS_NEXT = /;\s*rel\s*=\s*(?:next\b|"(?:[^"]*\s)?next(?:\s[^"]*)?")/i;
 
+  const ARGUMENT_BYTES = 8 << 20;
+  const same = (left, right) => native.encode(left, ARGUMENT_BYTES, "arguments") === native.encode(right, ARGUMENT_BYTES, "arguments");
   const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
   const isMissing = (value) => value === undefined || value === null;
   const isAddress = (value) => typeof value === "string" && (/^[/?]/.test(value) || value.includes("://"));
@@ -71,7 +74,7 @@
     return checked;
   }
 
-  /** Where a walk over pages is: `arguments` of the next call, or undefined at the end. */
+  /** Where a walk over pages is: `arguments` of the next call and its `address` if it has one; no arguments at the end. */
   class Walk {
     constructor(target, given, options) {
       const stub = shared.stubOf(target);
@@ -88,6 +91,7 @@
       this.stub = stub;
       this.takesPages = Boolean(options.pages);
       this.arguments = { ...given };
+      this.address = undefined;
       this.items = [];
       this.isTold = !isMissing(how);
       this.how = this.isTold ? checkedHow(how) : (stub.pagination ?? {});
@@ -109,11 +113,13 @@
         });
       }
       this.items = found ?? [];
+      const { address } = this;
+      this.address = undefined;
       let following = this.next(value, headers);
       const text = JSON.stringify(value);
       if (following !== undefined) {
         const repeats = this.pages > 1 && text === this.last && this.items.length > 0;
-        if (repeats || JSON.stringify(following) === JSON.stringify(this.arguments)) {
+        if (repeats || (this.address === address && same(following, this.arguments))) {
           throw new OutputError(`\`${this.stub.name}\` gave the same page twice`, { hint: "say how its pages are asked for with `how`" });
         }
         if (this.pages >= this.most) following = this.stop();
@@ -204,27 +210,27 @@
       return { ...this.arguments, [path[0]]: { ...(isObject(inner) ? inner : {}), [path[1]]: value } };
     }
 
-    /** The arguments that the query of an address stands for. */
+    /** The arguments that the query of an address stands for; the address too, where they do not say what comes next. */
     fromAddress(address) {
       const query = /\?([^#]*)/.exec(address)?.[1] ?? "";
       const following = { ...this.arguments };
       for (const [name, text] of new URLSearchParams(query)) {
         const parameter = this.stub.parameters.find((known) => known.query === name);
-        if (parameter === undefined && TELLING.test(name)) {
-          throw new OutputError(`the next page of \`${this.stub.name}\` needs \`${name.slice(0, 80)}\`, which is none of its arguments`);
-        }
+        if (parameter === undefined && TELLING.test(name)) this.address = address;
         if (parameter !== undefined && String(following[parameter.name]) !== text) {
           const isNumber = parameter.whole && /^-?[0-9]{1,18}$/.test(text);
           following[parameter.name] = !isNumber ? text : Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text);
         }
       }
-      return following;
+      if (this.address === undefined && !same(following, this.arguments)) return following;
+      this.address = address;
+      return this.arguments;
     }
   }
 
   async function* walked(walk) {
     while (walk.arguments !== undefined) {
-      const page = walk.take(await walk.target.withHeaders(walk.arguments));
+      const page = walk.take(await shared.page(walk.stub, walk.arguments, walk.address));
       if (walk.takesPages) yield page;
       else yield* walk.items;
     }

@@ -86,12 +86,22 @@
     /** The same with the answer's `status` and `headers` beside its `value`; of a tool, its `content`. */
     made.withHeaders = made.withContent = async (...args) => {
       checkArguments(stub, args[0], args.length);
-      const { status, headers, content, value, base64 } = await shared.call(stub.function, "language", args[0], true);
-      const answer = { value: base64 === undefined ? value : native.base64Decode(base64) };
-      return content === undefined ? { ...answer, status, headers: new Headers(headers) } : { ...answer, content };
+      return wholeAnswer(stub, args[0]);
     };
     return made;
   }
+
+  /** A page has an address of its own if its arguments do not say all. */
+  async function wholeAnswer(stub, args, address) {
+    const { status, headers, content, value, base64 } = await shared.call(stub.function, "language", args, true, address);
+    const answer = { value: base64 === undefined ? value : native.base64Decode(base64) };
+    return content === undefined ? { ...answer, status, headers: new Headers(headers) } : { ...answer, content };
+  }
+
+  shared.page = async (stub, args, address) => {
+    checkArguments(stub, args, 1);
+    return wholeAnswer(stub, args, address);
+  };
 
   /** The object of a server, or undefined if there is none of that name. */
   function serverObject(server) {

@@ -1,5 +1,6 @@
 //! The program's parts, wired: what the MCP face and the commands both use.
 
+mod addresses;
 mod answer;
 mod blocks;
 mod compile;
@@ -318,6 +319,7 @@ impl App {
             function: reference,
             arguments,
             with_content: false,
+            page: None,
         };
         let answer = self.broker.call(request).await.map_err(|error| run_calls::failure_of(&error))?;
         match answer.value {

@@ -11,6 +11,7 @@ use mce_sandbox::{BoxFuture, CallFailure, HostCall, HostCalls, HostValue, Langua
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::addresses::Addresses;
 use super::answer::{CallGroup, millis};
 use super::discovery::Discovery;
 use crate::failure::Failure;
@@ -24,6 +25,7 @@ pub(crate) struct RunCalls {
     run: String,
     // Held only while a finished call is counted.
     groups: Mutex<Vec<CallGroup>>,
+    addresses: Addresses,
 }
 
 impl RunCalls {
@@ -35,6 +37,7 @@ impl RunCalls {
             language,
             run,
             groups: Mutex::new(Vec::new()),
+            addresses: Addresses::default(),
         }
     }
 
@@ -49,6 +52,7 @@ impl RunCalls {
         naming: Naming,
         arguments: &RawValue,
         with_headers: bool,
+        page: Option<&str>,
     ) -> Result<HostValue, CallFailure> {
         let request = CallRequest {
             run: &self.run,
@@ -57,7 +61,12 @@ impl RunCalls {
             function,
             arguments,
             with_content: with_headers,
+            page,
         };
+        if page.is_some_and(|address| !self.addresses.has(function, address)) {
+            let failure = Failure::new("policy", format!("no answer of `{function}` gave this address of a further page"));
+            return Err(failure.with_hint("only `paginate` follows addresses").into());
+        }
         let start = Instant::now();
         // Whatever may have reached the API is told, so that nobody repeats a write without knowing.
         let told = |end: End| {
@@ -78,6 +87,7 @@ impl RunCalls {
         }
         let answer = result.map_err(call_failure)?;
         if with_headers {
+            self.addresses.keep(&answer);
             answer_with_headers(answer)
         } else {
             host_value(answer.value)
@@ -169,7 +179,11 @@ impl HostCalls for RunCalls {
                     naming,
                     arguments,
                     with_headers,
-                } => self.call_function(&function, naming, &arguments, with_headers).await,
+                    page,
+                } => {
+                    self.call_function(&function, naming, &arguments, with_headers, page.as_deref())
+                        .await
+                }
                 HostCall::Fetch {
                     method,
                     url,

@@ -38,6 +38,9 @@ fn document() -> Value {
         "/offset": operation("offset", &[("offset", "integer")], json!({"properties": {"items": list(), "total": {"type": "integer"}}})),
         "/untold": operation("untold", &[("at", "integer")], json!({})),
         "/endless": operation("endless", &[("cursor", "string")], json!({"properties": {"items": list(), "next_cursor": text()}})),
+        "/tokens": operation("tokens", &[("top", "integer")], json!({"properties": {"value": list(), "@odata.nextLink": text()}})),
+        "/elsewhere": operation("elsewhere", &[], json!({"properties": {"records": list(), "nextRecordsUrl": text()}})),
+        "/foreign": operation("foreign", &[], json!({"properties": {"items": list(), "next": text()}})),
         "/stuck": operation("stuck", &[("cursor", "string")], json!({"properties": {"items": list(), "next_cursor": text()}}))}})
 }
 
@@ -93,6 +96,16 @@ fn answer(request: &ReceivedRequest) -> FakeAnswer {
             let from = number(request, "at", 0);
             json(json!({"things": items(from), "more": next(from).is_some(), "then": next(from)}))
         }
+        "/tokens" => {
+            let from = number(request, "$skiptoken", 0);
+            let host = request.header("host").unwrap_or_default();
+            let next = next(from).map(|next| format!("http://{host}/tokens?top=3&$skiptoken={next}"));
+            json(json!({"value": items(from), "@odata.nextLink": next}))
+        }
+        "/elsewhere" => json(json!({"records": items(0), "nextRecordsUrl": "/rest/3"})),
+        "/rest/3" => json(json!({"records": items(3), "nextRecordsUrl": "/rest/6"})),
+        "/rest/6" => json(json!({"records": items(6)})),
+        "/foreign" => json(json!({"items": [{"next": "/planted"}], "next": "http://192.0.2.1/foreign?token=x"})),
         "/endless" => json(json!({"items": [1], "next_cursor": (number(request, "cursor", 0) + 1).to_string()})),
         _ => json(json!({"items": [1], "next_cursor": "9"})),
     }
@@ -114,7 +127,7 @@ fn project(api: &FakeApi) -> Project {
 /// Runs a program that imports all functions, and gives its answer.
 fn run(project: &Project, program: &str) -> Value {
     let head = "import mce\nfrom mce import paginate, apaginate\n\
-                from pages.functions import linked, cursor, after, address, page_of, offset, untold, endless, stuck\n";
+                from pages.functions import linked, cursor, after, address, page_of, offset, untold, endless, stuck, tokens, elsewhere, foreign\n";
     project.write("program.py", &format!("{head}{program}"));
     project.run(&["exec", "program.py", "--json"]).json()
 }
@@ -136,6 +149,11 @@ fn all_items_come_in_each_way() {
     check("result = list(paginate(address))", 3);
     check("result = list(paginate(page_of))", 4);
     check("result = list(paginate(offset))", 3);
+    check("result = list(paginate(tokens, {'top': 3}))", 3);
+    check(
+        "result = list(paginate(elsewhere, how={'by': 'cursor', 'next': 'nextRecordsUrl'}))",
+        3,
+    );
     check("result = sum((page['channels'] for page in paginate(cursor, pages=True)), [])", 3);
     check(
         "result = list(paginate(untold, how={'by': 'cursor', 'parameter': 'at', 'next': 'then', 'items': 'things'}))",
@@ -168,6 +186,12 @@ fn all_items_come_in_each_way_in_typescript() {
     check("paginate(pages.address)", "it", 3);
     check("paginate(pages.pageOf)", "it", 4);
     check("paginate(pages.offset)", "it", 3);
+    check("paginate(pages.tokens, { top: 3 })", "it", 3);
+    check(
+        "paginate(pages.elsewhere, {}, { how: { by: 'cursor', next: 'nextRecordsUrl' } })",
+        "it",
+        3,
+    );
     check("paginate(pages.cursor, {}, { pages: true })", "it.channels", 3);
     check(
         "paginate(pages.untold, {}, { how: { by: 'cursor', parameter: 'at', next: 'then', items: 'things' } })",
@@ -198,6 +222,28 @@ fn pages_are_asked_for_when_they_are_needed_and_end() {
     check("list(paginate(untold))", "argument", "does not say how");
     check("paginate(cursor, how={'by': 'magic'})", "argument", "by 'magic'");
     check("paginate(len)", "argument", "takes a function of a server");
+}
+
+#[test]
+fn addresses_are_followed_only_where_an_answer_gave_them_and_to_the_server() {
+    let api = FakeApi::start();
+    let project = project(&api);
+    let check = |program: &str, message: &str, calls: usize| {
+        api.take_requests();
+        let answer = run(&project, program);
+        assert_eq!(answer["error"]["type"], json!("policy"), "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(message), "{answer}");
+        assert_eq!(api.take_requests().len(), calls, "{program}");
+    };
+    check("list(paginate(foreign))", "at another host", 1);
+    check("tokens.page({}, '/admin')", "no answer of `pages.tokens` gave this address", 0);
+    check(
+        "list(paginate(elsewhere, how={'by': 'cursor', 'next': 'nextRecordsUrl'}, max_pages=1))\ntokens.page({}, '/rest/3')",
+        "no answer",
+        1,
+    );
+    // What stands among items may be anybody's text.
+    check("next(paginate(foreign))\nforeign.page({}, '/planted')", "no answer", 1);
 }
 
 #[test]

@@ -19,14 +19,14 @@ class Host:
         self.channel = channel
         self._servers = None
 
-    def call(self, function, naming, arguments, with_headers=False):
+    def call(self, function, naming, arguments, with_headers=False, page=None):
         """Calls a function and waits."""
-        told = _result(self.channel.request(_call_body(function, naming, arguments, with_headers)))
+        told = _result(self.channel.request(_call_body(function, naming, arguments, with_headers, page)))
         return fetching.answer(told) if with_headers else told
 
-    async def call_async(self, function, naming, arguments, with_headers=False):
+    async def call_async(self, function, naming, arguments, with_headers=False, page=None):
         """Calls a function without blocking the running loop."""
-        body = _call_body(function, naming, arguments, with_headers)
+        body = _call_body(function, naming, arguments, with_headers, page)
         told = _result(await self.channel.request_async(body, asyncio.get_running_loop(), function))
         return fetching.answer(told) if with_headers else told
 
@@ -91,7 +91,7 @@ class Host:
         return _result(answer)
 
 
-def _call_body(function, naming, arguments, with_headers):
+def _call_body(function, naming, arguments, with_headers, page):
     if not isinstance(function, str):
         raise ArgumentError(f"the name of a function is a text, not `{type(function).__name__}`")
     if arguments is None:
@@ -107,6 +107,8 @@ def _call_body(function, naming, arguments, with_headers):
     fields = b'"op":"call","function":%s,"naming":"%s","arguments":%s' % (_json(function), naming.encode(), text)
     if with_headers:
         fields += b',"with_headers":true'
+    if page is not None:
+        fields += b',"page":' + _json(page)
     return lambda number: b'{"id":%d,%s}' % (number, fields)
 
 

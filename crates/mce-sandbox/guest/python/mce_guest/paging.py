@@ -1,8 +1,9 @@
 """`paginate`: all pages of an answer, one after the other.
 
 How the next page is asked for comes from, in this order: the caller (`how`), a `Link` field of the answer, what the
-document tells (`function.pagination`), an address in the answer. Addresses are never requested: their query gives
-arguments for the same function, so that a page cannot come from elsewhere.
+document tells (`function.pagination`), an address in the answer. The query of an address gives arguments for the same
+function. Only where these do not say what comes next the address itself is asked for: the host follows it if an answer of
+this function gave it, and to the server only.
 """
 
 import inspect
@@ -21,7 +22,7 @@ _LAST = ("is_last", "isLast", "last")
 _TOTALS = ("total", "total_count", "totalCount", "total_results", "totalResults", "total_items", "totalItems")
 _PAGE_TOTALS = ("total_pages", "totalPages", "page_count", "pageCount", "last_page", "lastPage")
 _AROUND = ("meta", "metadata", "paging", "pagination", "page_info", "pageInfo", "response_metadata")
-_TELLING = re.compile("page|token|cursor|offset|skip|marker|after|before|start|continu", re.IGNORECASE)
+_TELLING = re.compile("page|token|cursor|offset|skip|scroll|marker|after|before|start|continu", re.IGNORECASE)
 _LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w*-]+\s*=\s*(?:"[^"]*"|[^\s",;]+))*)')
 
 
@@ -49,7 +50,7 @@ def apaginate(function, arguments=None, *, pages=False, max_pages=None, how=None
 
 def _sync(walk, pages):
     while walk.arguments is not None:
-        page = walk.take(walk.function.with_headers(**walk.arguments), pages)
+        page = walk.take(walk.function.page(walk.arguments, walk.address), pages)
         if pages:
             yield page
         else:
@@ -58,7 +59,7 @@ def _sync(walk, pages):
 
 async def _async(walk, pages):
     while walk.arguments is not None:
-        page = walk.take(await walk.function.with_headers(**walk.arguments), pages)
+        page = walk.take(await walk.function.page(walk.arguments, walk.address), pages)
         if pages:
             yield page
         else:
@@ -67,17 +68,17 @@ async def _async(walk, pages):
 
 
 class _Walk:
-    """Where a walk over pages is: `arguments` of the next call, or None at the end."""
+    """Where a walk over pages is: `arguments` of the next call and its `address` if it has one; no arguments at the end."""
 
     def __init__(self, function, arguments, max_pages, how):
-        if not hasattr(function, "with_headers") or not hasattr(function, "parameters"):
+        if not hasattr(function, "page") or not hasattr(function, "parameters"):
             raise ArgumentError("`paginate` takes a function of a server and its arguments", hint="write `paginate(list_items, {...})`")
         if arguments is not None and not isinstance(arguments, dict):
             raise ArgumentError("arguments are given as one dict", hint='write `{"name": value}`')
         if max_pages is not None and (type(max_pages) is not int or max_pages < 1):
             raise ArgumentError("`max_pages` is a whole number from 1")
         self.function = function
-        self.arguments = dict(arguments or {})
+        self.arguments, self.address = dict(arguments or {}), None
         self.items = []
         self._how = _checked(how) if how is not None else function.pagination or {}
         self._is_told = how is not None
@@ -95,10 +96,11 @@ class _Walk:
                 hint='name it, as in `how={"items": "data.things"}`, or take whole pages with `pages=True`',
             )
         self.items = found or []
+        address, self.address = self.address, None
         following = self._next(answer, value, self.items)
         if following is not None:
             repeats = self._pages > 1 and value == self._last and self.items
-            if following == self.arguments or repeats:
+            if following == self.arguments and self.address == address or repeats:
                 raise OutputError(f"`{self.function.__name__}` gave the same page twice", hint="say how its pages are asked for with `how`")
             if self._pages >= self._most:
                 following = self._stop()
@@ -192,16 +194,19 @@ class _Walk:
         return {**self.arguments, path[0]: {**(inner if isinstance(inner, dict) else {}), path[1]: value}}
 
     def _from_address(self, address):
-        """The arguments that the query of an address stands for."""
+        """The arguments that the query of an address stands for; the address too, where they do not say what comes next."""
         known = {p["query"]: p for p in self.function.parameters if "query" in p}
         following = dict(self.arguments)
         for name, text in urllib.parse.parse_qsl(urllib.parse.urlsplit(address).query, keep_blank_values=True):
             parameter = known.get(name)
             if parameter is None and _TELLING.search(name):
-                raise OutputError(f"the next page of `{self.function.__name__}` needs `{name[:80]}`, which is none of its arguments")
+                self.address = address
             if parameter is not None and str(following.get(parameter["name"])) != text:
                 is_whole = parameter.get("whole") and re.fullmatch("-?[0-9]{1,18}", text)
                 following[parameter["name"]] = int(text) if is_whole else text
+        if self.address or following == self.arguments:
+            self.address = address
+            return self.arguments
         return following
 
 

@@ -149,6 +149,9 @@ def _make_function(host, stub, server, is_async):
         async def with_headers(*args, **kwargs):
             return await host.call_async(stub["function"], "language", arguments_of(stub, args, kwargs), True)
 
+        async def page(arguments, address):
+            return await host.call_async(stub["function"], "language", arguments_of(stub, (), arguments), True, address)
+
     else:
 
         def function(*args, **kwargs):
@@ -157,9 +160,13 @@ def _make_function(host, stub, server, is_async):
         def with_headers(*args, **kwargs):
             return host.call(stub["function"], "language", arguments_of(stub, args, kwargs), True)
 
+        def page(arguments, address):
+            return host.call(stub["function"], "language", arguments_of(stub, (), arguments), True, address)
+
     # Gives `value`, `status` and `headers`: links to further pages, rate limits, places. Of a tool: `value` and `content`.
     function.with_headers = function.with_content = with_headers
-    # What `paginate` needs.
+    # What `paginate` needs. A page has an address of its own if its arguments do not say all.
+    function.page = page
     function.parameters = stub["parameters"]
     function.pagination = stub.get("pagination")
     function.__name__ = function.__qualname__ = stub["name"]

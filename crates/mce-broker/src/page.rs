@@ -1,0 +1,152 @@
+//! A further page at an address that an answer gave. Only what it asks for is taken over: the host, the server's own path
+//! and its credentials stay as they are for every call.
+
+use reqwest::Url;
+
+use crate::base_url::BaseUrl;
+use crate::call_error::CallError;
+use crate::redact::MARK;
+use crate::request::RequestParts;
+
+/// A longer address is refused.
+const MAX_ADDRESS_BYTES: usize = 8 << 10;
+
+/// Sends the request to an address as programs see it: without the configured base URL, if it has one.
+///
+/// `own_pairs` are names of pairs that every request has; they are left out of the address.
+///
+/// # Errors
+///
+/// `Argument` if the function is not called by GET; `Policy` for an address at another host, or outside of the base URL.
+pub(crate) fn follow(parts: &mut RequestParts, address: &str, base: &BaseUrl, own_pairs: &[String]) -> Result<(), CallError> {
+    if parts.method != "GET" {
+        let told = format!("addresses of further pages are followed for GET only, not for {}", parts.method);
+        return Err(CallError::argument(told).with_hint("give the arguments of the next page instead"));
+    }
+    if address.len() > MAX_ADDRESS_BYTES {
+        return Err(CallError::argument(format!(
+            "the address of the next page is longer than {MAX_ADDRESS_BYTES} bytes"
+        )));
+    }
+    let found = resolved(address, base, &parts.path)?;
+    let path = found.path().strip_prefix(base.path.as_str()).filter(|path| path.starts_with('/'));
+    let Some(path) = path else {
+        return Err(CallError::policy("the address of the next page is not below the server's base URL"));
+    };
+    let is_own = |pair: &&str| {
+        let name = pair.split('=').next().unwrap_or_default();
+        own_pairs.iter().any(|own| own == name)
+    };
+    let pairs = found.query().into_iter().flat_map(|query| query.split('&'));
+    let query: Vec<String> = pairs.filter(|pair| !pair.is_empty() && !is_own(pair)).map(str::to_owned).collect();
+    let has_mark = |text: &str| text.contains(MARK) || text.contains("[redacted%5D") || text.contains("%5Bredacted%5D");
+    if has_mark(path) || query.iter().any(|pair| has_mark(pair)) {
+        return Err(CallError::policy("the address of the next page has a secret in it"));
+    }
+    parts.path = path.to_owned();
+    parts.query = query;
+    Ok(())
+}
+
+/// The address as a URL of the server's own origin. One that starts with a slash is meant from the root or, where the base
+/// URL was cut out of it, from there: what leads to the function's own path is taken, else what lies below the base.
+fn resolved(address: &str, base: &BaseUrl, own_path: &str) -> Result<Url, CallError> {
+    let own = format!("{}{own_path}", base.path);
+    let from = |address: &str| {
+        let mut place = base.origin.clone();
+        place.set_path(&own);
+        let found = place.join(address).ok()?;
+        (found.origin() == base.origin.origin() && found.username().is_empty() && found.password().is_none()).then_some(found)
+    };
+    let is_below = |url: &Url| {
+        url.path()
+            .strip_prefix(base.path.as_str())
+            .is_some_and(|rest| rest.starts_with('/'))
+    };
+    let plain = from(address);
+    let cut = (address.starts_with('/') && !address.starts_with("//"))
+        .then(|| from(&format!("{}{address}", base.path)))
+        .flatten();
+    let candidates = || [&plain, &cut].into_iter().flatten();
+    let chosen = candidates()
+        .find(|url| url.path() == own)
+        .or_else(|| candidates().find(|url| is_below(url)));
+    chosen.or(plain.as_ref()).cloned().ok_or_else(|| {
+        CallError::policy("the address of the next page is at another host than the server")
+            .with_hint("if its query names what comes next, give that as an argument")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call_error::CallErrorKind;
+
+    fn follow_from(base: &str, address: &str) -> Result<String, CallError> {
+        let mut parts = RequestParts {
+            method: "GET".to_owned(),
+            path: "/users".to_owned(),
+            query: vec!["top=3".to_owned()],
+            ..RequestParts::default()
+        };
+        let own = ["api_key".to_owned()];
+        follow(&mut parts, address, &BaseUrl::parse(base).unwrap(), &own)?;
+        Ok(format!("{}?{}", parts.path, parts.query.join("&")))
+    }
+
+    #[test]
+    fn an_address_is_followed_below_the_base_url() {
+        for (base, address, told) in [
+            (
+                "https://api.test/v1",
+                "https://api.test/v1/users?$skiptoken=a%20b",
+                "/users?$skiptoken=a%20b",
+            ),
+            // As it is shown where the base URL was cut out.
+            ("https://api.test/v1", "/users?page=2", "/users?page=2"),
+            ("https://api.test/v1", "/v1/users?page=2", "/users?page=2"),
+            ("https://api.test/v1", "/query/next-2000", "/query/next-2000?"),
+            ("https://api.test", "/other/2", "/other/2?"),
+            ("https://api.test/v1", "?page=2", "/users?page=2"),
+            ("https://api.test/v1", "users?page=2", "/users?page=2"),
+            (
+                "https://api.test:8443/v1",
+                "https://api.test:8443/v1/users?a=1&api_key=%5Bredacted%5D",
+                "/users?a=1",
+            ),
+        ] {
+            assert_eq!(follow_from(base, address).unwrap(), told, "{address}");
+        }
+    }
+
+    #[test]
+    fn what_leads_elsewhere_is_refused() {
+        for (address, told) in [
+            ("https://evil.test/v1/users?page=2", "another host"),
+            ("//evil.test/v1/users", "another host"),
+            ("http://api.test/v1/users", "another host"),
+            ("https://api.test:444/v1/users", "another host"),
+            ("https://me@api.test/v1/users", "another host"),
+            ("https://api.test/v2/users", "not below"),
+            ("https://api.test/v1/../admin", "not below"),
+            ("https://api.test/v1/%2e%2e/admin", "not below"),
+            ("https://api.test/v11/users", "not below"),
+            ("/users?key=%5Bredacted%5D", "secret"),
+        ] {
+            let error = follow_from("https://api.test/v1", address).unwrap_err();
+            assert_eq!(error.kind, CallErrorKind::Policy);
+            assert!(error.to_string().contains(told), "{address}: {error}");
+        }
+    }
+
+    #[test]
+    fn only_reading_is_asked_for_by_an_address() {
+        let mut parts = RequestParts {
+            method: "POST".to_owned(),
+            path: "/users".to_owned(),
+            ..RequestParts::default()
+        };
+        let error = follow(&mut parts, "/users?page=2", &BaseUrl::parse("https://api.test").unwrap(), &[]).unwrap_err();
+        assert_eq!(error.kind, CallErrorKind::Argument);
+    }
+}
