@@ -24,7 +24,7 @@ use crate::pinned_resolver::PinnedResolver;
 use crate::policy;
 use crate::redact::Redactor;
 use crate::request::{RequestParts, build_request};
-use crate::upstream::Upstreams;
+use crate::upstream::{ClientRequests, Upstreams};
 use crate::validate::{FunctionValidators, Validators};
 
 /// What a broker is made of.
@@ -37,6 +37,8 @@ pub struct BrokerOptions {
     pub audit_file: PathBuf,
     /// Limits of each call.
     pub limits: CallLimits,
+    /// Who answers what MCP servers ask outside of calls.
+    pub client: Arc<dyn ClientRequests>,
 }
 
 /// Limits of one call.
@@ -95,6 +97,8 @@ pub struct CallRequest<'a> {
     pub with_content: bool,
     /// The address of a further page, as an answer of the same function gave it: what the arguments ask for is asked for there.
     pub page: Option<&'a str>,
+    /// The client's request for which it is made; none for one that can do nothing.
+    pub client: Option<&'a Arc<dyn ClientRequests>>,
 }
 
 /// Performs calls. One for the process; shared by reference.
@@ -133,7 +137,7 @@ impl Broker {
             redactor: Redactor::new(&options.settings.servers),
             answer_redactor: Redactor::with_places(&options.settings.servers),
             validators: Validators::default(),
-            upstreams: Arc::new(Upstreams::new(&options.settings)),
+            upstreams: Arc::new(Upstreams::with_client(&options.settings, &options.client)),
             options,
         })
     }

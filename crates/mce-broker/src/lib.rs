@@ -42,6 +42,6 @@ pub use function_source::{CatalogSource, FoundFunction, FunctionSource};
 pub use recipes::{NewRecipe, Recipe, RecipeError, Recipes};
 pub use results::{ResultError, ResultLimits, Results};
 pub use upstream::{
-    ClientAbilities, ClientAnswer, ClientRefusal, ClientRequest, ClientRequestKind, ClientRequests, NoClient, Progress, ProgressSink,
-    ToolAnswer, ToolCall, ToolList, UpstreamError, UpstreamState, UpstreamStatus, UpstreamStep, Upstreams,
+    ClientAbilities, ClientAnswer, ClientRefusal, ClientRequest, ClientRequestKind, ClientRequests, LogLevel, LogMessage, NoClient,
+    Progress, ToolAnswer, ToolCall, ToolList, UpstreamError, UpstreamState, UpstreamStatus, UpstreamStep, Upstreams,
 };

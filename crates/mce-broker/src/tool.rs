@@ -35,7 +35,7 @@ impl Broker {
         policy::check_function(server, function)?;
         let intent = self.audit.begin(request, function, &arguments)?;
         let outcome = self
-            .send_to_tool(found, tool, members, request.with_content)
+            .send_to_tool(found, tool, members, request)
             .await
             .map_err(|error| self.without_secrets(error));
         intent.end(outcome.as_ref().map(|answer| (answer.status, answer.value.len())));
@@ -47,14 +47,14 @@ impl Broker {
         found: &FoundFunction,
         tool: &ToolTarget,
         arguments: Value,
-        with_content: bool,
+        request: CallRequest<'_>,
     ) -> Result<Answer, CallError> {
         let started = Instant::now();
         let call = ToolCall {
             server: &found.function.server,
             tool: &tool.name,
             arguments: into_object(arguments),
-            progress: None,
+            client: request.client,
         };
         let answer = self.upstreams.call_tool(call).await.map_err(|error| upstream_failure(&error))?;
         if answer.is_error {
@@ -65,7 +65,10 @@ impl Broker {
             RawValue::from_string(self.answer_redactor.json(&text).into_owned())
                 .map_err(|error| CallError::new(CallErrorKind::Output, format!("the answer cannot be read: {error}")))
         };
-        let content = with_content.then(|| clean(&Value::Array(answer.content.clone()))).transpose()?;
+        let content = request
+            .with_content
+            .then(|| clean(&Value::Array(answer.content.clone())))
+            .transpose()?;
         let value = match value_of(answer) {
             Value::Null => AnswerValue::Empty,
             value => AnswerValue::Json(clean(&value)?),

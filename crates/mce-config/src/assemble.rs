@@ -6,8 +6,8 @@ use crate::field::Field;
 use crate::reader::{found, one_of};
 use crate::setting_fields::SettingFields;
 use crate::{
-    CallSettings, ConfigError, DockerSettings, EnhanceSettings, LimitSettings, RecipeSettings, SandboxSettings, ServeSettings, Settings,
-    Surface,
+    CallSettings, ClientSettings, ConfigError, DockerSettings, EnhanceSettings, LimitSettings, RecipeSettings, SandboxSettings,
+    ServeSettings, Settings, Surface,
 };
 
 const LOG_LEVELS: [&str; 8] = ["info", "trace", "debug", "warn", "warning", "error", "critical", "off"];
@@ -60,6 +60,7 @@ pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Resu
             total: fields.seconds("call_timeout_seconds", 30, 1..=600)?,
             answer_bytes: fields.size("max_answer_size_bytes", 16 << 20, 1024..=1 << 30)?,
         },
+        client: client(fields)?,
         sandbox: sandbox(fields)?,
         recipes: recipes(fields)?,
         serve: serve(fields)?,
@@ -112,6 +113,18 @@ fn limits(fields: &mut SettingFields<'_, '_>) -> Result<LimitSettings, ConfigErr
         parallel_calls: fields.count("max_parallel_calls", 16, 1..=1024)?,
         processes: fields.count("max_processes", 32, 1..=4096)?,
         open_files: fields.count("max_open_files", 64, 16..=65_536)?,
+    })
+}
+
+fn client(fields: &mut SettingFields<'_, '_>) -> Result<ClientSettings, ConfigError> {
+    let is_said = fields.field("sampling_enabled").is_some();
+    let is_enabled = fields.flag("sampling_enabled", false)?;
+    Ok(ClientSettings {
+        wait: fields.seconds("client_wait_seconds", 300, 1..=3600)?,
+        waiting_calls: fields.size("max_waiting_calls", 8, 0..=1024)?,
+        sampling: is_said.then_some(is_enabled),
+        sampling_rounds: fields.count("max_sampling_rounds", 10, 1..=100)?,
+        sampling_tokens: fields.count("max_sampling_tokens", 10_000, 100..=100_000)?,
     })
 }
 

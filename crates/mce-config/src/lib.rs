@@ -48,8 +48,8 @@ pub use name::normalise_server_name;
 pub use report::{MASK, Report, Shown, Warning};
 pub use secret::{MIN_SECRET_BYTES, Secret};
 pub use settings::{
-    Auth, CallSettings, Credential, DockerSettings, EnhanceSettings, LimitSettings, Location, Origin, RecipeSettings, SandboxSettings,
-    ServeSettings, ServerSettings, SessionAuth, Settings, Surface, Unresolved,
+    Auth, CallSettings, ClientSettings, Credential, DockerSettings, EnhanceSettings, LimitSettings, Location, Origin, RecipeSettings,
+    SandboxSettings, ServeSettings, ServerSettings, SessionAuth, Settings, Surface, Unresolved,
 };
 pub use source::{EntrySource, Place, Source};
 pub use upstream::{Era, HttpServer, HttpTransport, StdioServer, UpstreamSettings};

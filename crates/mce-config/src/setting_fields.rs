@@ -11,13 +11,14 @@ use crate::yaml::Node;
 use crate::{ConfigError, Place, Secret, Source};
 
 /// Every key of `mce.yaml` besides `servers`. Its variable is `MCE_` and the key in upper case.
-pub(crate) const SETTING_KEYS: [&str; 41] = [
+pub(crate) const SETTING_KEYS: [&str; 46] = [
     "allowed_domains",
     "cache_db_path",
     "cache_enabled",
     "cache_max_entries",
     "cache_ttl_seconds",
     "call_timeout_seconds",
+    "client_wait_seconds",
     "compile_on_startup",
     "compiled_output_dir",
     "cpu_limit_seconds",
@@ -43,16 +44,27 @@ pub(crate) const SETTING_KEYS: [&str; 41] = [
     "max_output_size_bytes",
     "max_parallel_calls",
     "max_processes",
+    "max_sampling_rounds",
+    "max_sampling_tokens",
+    "max_waiting_calls",
     "memory_limit_mib",
     "network_mode",
     "port",
     "python",
+    "sampling_enabled",
     "sandbox_mode",
     "sandbox_requirements_path",
     "surface",
     "swagger_config_file",
     "tmp_limit_mib",
     "warm_pool_size",
+];
+
+/// Variables of another program that mean the same as ours, which come first.
+const OTHER_NAMES: [(&str, &str); 3] = [
+    ("max_sampling_rounds", "CODE_EXECUTOR_MAX_SAMPLING_ROUNDS"),
+    ("max_sampling_tokens", "CODE_EXECUTOR_MAX_SAMPLING_TOKENS"),
+    ("sampling_enabled", "CODE_EXECUTOR_SAMPLING_ENABLED"),
 ];
 
 /// Variables that are no settings: they say where settings are.
@@ -85,6 +97,10 @@ impl SettingFields<'_, '_> {
         });
         argument
             .or_else(|| self.reader.variables.field(&variable_name(key)))
+            .or_else(|| {
+                let (_, other) = OTHER_NAMES.iter().find(|(known, _)| *known == key)?;
+                self.reader.variables.field(other)
+            })
             .or_else(|| self.file.get(key).filter(|field| !field.is_blank()).cloned())
     }
 

@@ -26,6 +26,8 @@ pub struct Settings {
     pub limits: LimitSettings,
     /// Limits of one call.
     pub calls: CallSettings,
+    /// What is asked of the client.
+    pub client: ClientSettings,
     /// How workers are kept.
     pub sandbox: SandboxSettings,
     /// Programs kept for `run_cached_code`.
@@ -257,6 +259,24 @@ pub struct CallSettings {
     pub total: Duration,
     /// Bytes of an answer, decompressed. `MCE_MAX_ANSWER_SIZE_BYTES`, default 16 MiB.
     pub answer_bytes: usize,
+}
+
+/// What MCP servers and programs ask of the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientSettings {
+    /// How long an answer is waited for. `MCE_CLIENT_WAIT_SECONDS`, default 300 s; 1 s to 3,600 s. Calls and runs stand still
+    /// meanwhile.
+    pub wait: Duration,
+    /// Calls that wait for a client which answers by a new request. `MCE_MAX_WAITING_CALLS`, default 8.
+    pub waiting_calls: usize,
+    /// Whether programs may ask the client's language model. `MCE_SAMPLING_ENABLED` or `CODE_EXECUTOR_SAMPLING_ENABLED`;
+    /// none: only those that were started with leave to.
+    pub sampling: Option<bool>,
+    /// Questions of one run. `MCE_MAX_SAMPLING_ROUNDS` or `CODE_EXECUTOR_MAX_SAMPLING_ROUNDS`, default 10; 1 to 100.
+    pub sampling_rounds: u32,
+    /// Tokens of all answers of one run. `MCE_MAX_SAMPLING_TOKENS` or `CODE_EXECUTOR_MAX_SAMPLING_TOKENS`, default 10,000;
+    /// 100 to 100,000.
+    pub sampling_tokens: u32,
 }
 
 /// How workers are kept.

@@ -168,7 +168,7 @@ pub fn parse(frame: &[u8], output_bytes: usize) -> Result<WorkerFrame, FrameProb
             let error: WireError = serde_json::from_str(required(wire.error, "error")?.get()).map_err(shape)?;
             Ok(WorkerFrame::Error(Box::new(error.into_program_error())))
         }
-        "call" | "fetch" | "describe" | "servers" | "search" | "save" | "load" => {
+        "call" | "fetch" | "describe" | "servers" | "search" | "save" | "load" | "ask" => {
             bounded("call", frame, if wire.op == "save" { SAVE_BYTES } else { CALL_BYTES })?;
             Ok(WorkerFrame::Call {
                 id: required(wire.id, "id")?,
@@ -295,21 +295,16 @@ fn read_result(wire: Wire<'_>, output_bytes: usize) -> Result<WorkerFrame, Frame
 
 fn read_call(wire: Wire<'_>) -> Result<HostCall, FrameProblem> {
     match &*wire.op {
-        "call" => {
-            let arguments = required(wire.arguments, "arguments")?;
-            if !arguments.get().starts_with('{') {
-                return Err(FrameProblem::Shape {
-                    reason: "`arguments` is no object".to_owned(),
-                });
-            }
-            Ok(HostCall::Call {
-                function: required(wire.function, "function")?,
-                naming: required(wire.naming, "naming")?,
-                arguments: arguments.to_owned(),
-                with_headers: wire.with_headers.unwrap_or_default(),
-                page: wire.page,
-            })
-        }
+        "call" => Ok(HostCall::Call {
+            function: required(wire.function, "function")?,
+            naming: required(wire.naming, "naming")?,
+            arguments: read_arguments(wire.arguments)?,
+            with_headers: wire.with_headers.unwrap_or_default(),
+            page: wire.page,
+        }),
+        "ask" => Ok(HostCall::Ask {
+            request: read_arguments(wire.arguments)?,
+        }),
         "fetch" => read_fetch(wire),
         "describe" => {
             let names = wire.names.unwrap_or_default();
@@ -335,6 +330,17 @@ fn read_call(wire: Wire<'_>) -> Result<HostCall, FrameProblem> {
             id: required(wire.handle, "handle")?,
         }),
         _ => Ok(HostCall::Servers {}),
+    }
+}
+
+fn read_arguments(arguments: Option<&RawValue>) -> Result<Box<RawValue>, FrameProblem> {
+    let arguments = required(arguments, "arguments")?;
+    if arguments.get().starts_with('{') {
+        Ok(arguments.to_owned())
+    } else {
+        Err(FrameProblem::Shape {
+            reason: "`arguments` is no object".to_owned(),
+        })
     }
 }
 

@@ -69,6 +69,12 @@ pub enum HostCall {
         /// The id that [`HostCall::Save`] was answered by; on the wire `handle`.
         id: String,
     },
+    /// Ask the client's language model. The answer is a text.
+    Ask {
+        /// An object: `messages`, of `role` and `content`; `max_tokens`; perhaps `model` and `system_prompt`. On the wire
+        /// `arguments`.
+        request: Box<RawValue>,
+    },
 }
 
 /// How the names of arguments are to be read.

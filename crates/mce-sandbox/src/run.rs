@@ -207,9 +207,12 @@ impl State<'_> {
             }));
         }
         let count = match &call {
-            HostCall::Call { .. } | HostCall::Fetch { .. } | HostCall::Search { .. } | HostCall::Save { .. } | HostCall::Load { .. } => {
-                &mut self.calls_made
-            }
+            HostCall::Call { .. }
+            | HostCall::Fetch { .. }
+            | HostCall::Search { .. }
+            | HostCall::Save { .. }
+            | HostCall::Load { .. }
+            | HostCall::Ask { .. } => &mut self.calls_made,
             HostCall::Describe { .. } | HostCall::Servers {} => &mut self.descriptions,
         };
         *count = count.saturating_add(1);

@@ -844,6 +844,61 @@ async fn what_cannot_be_kept_is_refused() {
 }
 
 #[tokio::test]
+async fn a_language_model_is_asked_in_the_same_words() {
+    let one = r#"{"messages":[{"role":"user","content":"hi"}],"max_tokens":1000}"#;
+    let all =
+        r#"{"messages":[{"role":"system","content":"s"},{"role":"user","content":"u"}],"max_tokens":5,"model":"m","system_prompt":"p"}"#;
+    let wrong = |message: &str| json!({"error": {"type": "argument", "message": message}});
+    check(
+        options(),
+        &[
+            (
+                "result = await llm.ask('hi')",
+                "result = await llm.ask('hi')",
+                json!({"value": one}),
+            ),
+            (
+                "import asyncio\nfrom mce import llm\nresult = await asyncio.gather(llm.ask('hi'), llm.ask('hi'))",
+                "import { llm } from 'mce';\nresult = await Promise.all([llm.ask('hi'), llm.ask('hi')])",
+                json!({"value": [one, one]}),
+            ),
+            (
+                "result = await llm.think([{'role': 'system', 'content': 's'}, {'role': 'user', 'content': 'u'}], 'm', 5, 'p')",
+                "result = await llm.think({ messages: [{ role: 'system', content: 's' }, { role: 'user', content: 'u' }], \
+                 model: 'm', maxTokens: 5, systemPrompt: 'p' })",
+                json!({"value": all}),
+            ),
+            (
+                "result = await llm.think([{'role': 'user', 'content': 'hi'}])",
+                "result = await llm.think([{ role: 'user', content: 'hi' }])",
+                json!({"value": one}),
+            ),
+            (
+                "await llm.ask('hi', max_tokens=0)",
+                "await llm.ask('hi', { maxTokens: 0 })",
+                json!({"error": {"type": "argument"}}),
+            ),
+            (
+                "await llm.ask({'a': 1})",
+                "await llm.ask({ a: 1 } as any)",
+                wrong("a message has a `role` (`user`, `assistant` or `system`) and a `content`, which is a text"),
+            ),
+            (
+                "await llm.think([])",
+                "await llm.think([])",
+                wrong("`messages` is a list with at least one message"),
+            ),
+            (
+                "await llm.ask('hi', stream=True)",
+                "await llm.ask('hi', { stream: true })",
+                wrong("`stream` is not offered"),
+            ),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn prints_are_kept_in_order_and_survive_every_end() {
     let logs = "a b\nc\n\u{fffd}\n";
     check(

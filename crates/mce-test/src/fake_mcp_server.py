@@ -107,7 +107,7 @@ def ask(request, method, params):
             return result(request, text(json.dumps(params_in["inputResponses"]["it"])))
         wanted = {"it": {"method": method, "params": params}}
         return result(request, {"resultType": "input_required", "inputRequests": wanted, "requestState": "sealed"})
-    WAITING[f"ask-{request['id']}"] = request
+    WAITING[f"ask-{request['id']}"] = (request, getattr(PLACE, "messages", None))
     out({"id": f"ask-{request['id']}", "method": method, "params": params})
 
 
@@ -168,7 +168,8 @@ def call(request):
             out({"method": "notifications/progress", "params": told})
         result(request, text("done"))
     elif name == "log":
-        out({"method": "notifications/message", "params": {"level": "info", "data": "hello"}})
+        told = {"level": arguments.get("level", "info"), "logger": "fake", "data": arguments.get("data", "hello")}
+        out({"method": "notifications/message", "params": told})
         out({"id": "p-1", "method": "ping"})
         result(request, text("done"))
     elif name == "roots":
@@ -207,8 +208,10 @@ def capabilities():
 def handle(message):
     method = message.get("method")
     if method is None:
-        request = WAITING.pop(message.get("id"), None)
+        request, place = WAITING.pop(message.get("id"), (None, None))
         if request:
+            if place:
+                PLACE.messages = place
             result(request, text(json.dumps(message.get("result", message.get("error")))))
         return
     RECEIVED.append({"method": method, "params": message.get("params")})

@@ -5,18 +5,20 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mce_config::Era;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest as Request, ListToolsRequest, PaginatedRequestParams, ProgressToken, RequestId,
-    ServerPeerInfo, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest as Request, ListToolsRequest, PaginatedRequestParams, RequestId,
+    RequestMetaObject, ServerPeerInfo, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RunningService, ServiceError};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
 
-use super::client_requests::{ClientRequest, ClientRequestKind, ClientRequests};
-use super::handler::{Handler, ProgressSink, ProgressSinks};
+use super::callers::{Callers, Entered};
+use super::client_requests::{ClientRequestKind, ClientRequests};
+use super::handler::Handler;
 use super::raw_answers::{Fate, RawAnswers, RawResult};
 use super::upstream_error::{UpstreamError, UpstreamStep};
 
@@ -28,6 +30,10 @@ pub(super) const MAX_LIST_BYTES: usize = 32 << 20;
 const MAX_PAGES: usize = 1000;
 /// How often a server may ask for more input before it answers a call.
 const MAX_ROUNDS: usize = 10;
+/// The least grave log messages that are wanted. (MCP 2026-07-28, Logging.)
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// Questions that it may ask at once.
+const MAX_QUESTIONS: usize = 20;
 /// Characters of a server's error message that are kept.
 const MAX_MESSAGE_CHARS: usize = 2000;
 /// How long a connection that broke is watched for the end of its process.
@@ -61,7 +67,8 @@ pub struct ToolAnswer {
 pub(super) struct Call<'a> {
     pub(super) tool: &'a str,
     pub(super) arguments: &'a Map<String, Value>,
-    pub(super) progress: Option<&'a ProgressSink>,
+    /// For whom it is made.
+    pub(super) client: &'a Arc<dyn ClientRequests>,
 }
 
 /// A connection whose handshake is done.
@@ -72,8 +79,8 @@ pub(super) struct Connection {
     // Locked to close it, once.
     pub(super) service: Mutex<RunningService<RoleClient, Handler>>,
     pub(super) answers: Arc<RawAnswers>,
-    pub(super) progress: Arc<ProgressSinks>,
-    pub(super) client: Arc<dyn ClientRequests>,
+    pub(super) callers: Arc<Callers>,
+    pub(super) era: Era,
     pub(super) ended: Option<watch::Receiver<Option<ExitStatus>>>,
     pub(super) answer_bytes: usize,
 }
@@ -100,7 +107,9 @@ impl Connection {
         for _ in 0..MAX_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let request = Request::ListToolsRequest(ListToolsRequest::with_param(params));
-            let page = self.request(request, UpstreamStep::List, None).await?;
+            let page = self
+                .request(request, UpstreamStep::List, (PeerRequestOptions::no_options(), None))
+                .await?;
             bytes += page.bytes;
             if bytes > MAX_LIST_BYTES {
                 return Err(self.too_large(MAX_LIST_BYTES, UpstreamStep::List));
@@ -142,11 +151,13 @@ impl Connection {
     }
 
     /// Calls a tool, and answers what it asks meanwhile. (MCP 2026-07-28, Multi Round-Trip Requests.)
-    pub(super) async fn call(&self, call: &Call<'_>) -> Result<ToolAnswer, UpstreamError> {
+    pub(super) async fn call(&self, call: &Call<'_>, entered: &Entered<'_>) -> Result<ToolAnswer, UpstreamError> {
         let mut params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.arguments.clone());
         for _ in 0..MAX_ROUNDS {
             let request = Request::CallToolRequest(CallToolRequest::new(params.clone()));
-            let answer = self.request(request, UpstreamStep::Call, call.progress).await?;
+            let answer = self
+                .request(request, UpstreamStep::Call, (self.options(call), Some(entered)))
+                .await?;
             if answer.bytes > self.answer_bytes {
                 return Err(self.too_large(self.answer_bytes, UpstreamStep::Call));
             }
@@ -157,7 +168,7 @@ impl Connection {
                 return self.answer(result);
             }
             params.request_state = result.get("requestState").and_then(Value::as_str).map(str::to_owned);
-            params.input_responses = self.inputs(result.get("inputRequests")).await?;
+            params.input_responses = self.inputs(call, result.get("inputRequests")).await?;
         }
         Err(self.wrong("it never stops asking for more input", UpstreamStep::Call))
     }
@@ -186,35 +197,59 @@ impl Connection {
         })
     }
 
-    async fn inputs(&self, asked: Option<&Value>) -> Result<Option<BTreeMap<String, Value>>, UpstreamError> {
+    /// What is said of the client with each request: only servers without `initialize` read it.
+    fn options(&self, call: &Call<'_>) -> PeerRequestOptions {
+        let options = PeerRequestOptions::no_options();
+        match self.era {
+            Era::Auto | Era::Legacy => options,
+            Era::Modern => {
+                let mut meta = RequestMetaObject::default();
+                let abilities = call.client.abilities().to_capabilities();
+                meta.set_client_capabilities(serde_json::from_value(abilities).unwrap_or_default());
+                if let Some(Ok(level)) = call.client.log_level().map(serde_json::to_value) {
+                    meta.0.0.insert(LOG_LEVEL.to_owned(), level);
+                }
+                options.with_meta(meta)
+            }
+        }
+    }
+
+    async fn inputs(&self, call: &Call<'_>, asked: Option<&Value>) -> Result<Option<BTreeMap<String, Value>>, UpstreamError> {
         let Some(asked) = asked.and_then(Value::as_object) else {
             return Ok(None);
         };
-        let mut answers = BTreeMap::new();
+        let mut questions = Vec::new();
         for (key, request) in asked {
-            let (kind, wanted) = match request.get("method").and_then(Value::as_str) {
-                Some("elicitation/create") => (ClientRequestKind::Elicitation, "an answer of the user"),
-                Some("sampling/createMessage") => (ClientRequestKind::Sampling, "a language model"),
-                Some("roots/list") => (ClientRequestKind::Roots, "a list of folders"),
-                Some(_) | None => return Err(self.wrong("it asks for an unknown kind of input", UpstreamStep::Call)),
+            let method = request.get("method").and_then(Value::as_str);
+            let Some(kind) = method.and_then(ClientRequestKind::of_method) else {
+                return Err(self.wrong("it asks for an unknown kind of input", UpstreamStep::Call));
             };
-            let request = ClientRequest {
-                server: &self.server,
-                kind,
-                params: request.get("params").cloned().unwrap_or_default(),
-            };
-            let answer = self.client.answer(request).await.map_err(|_| UpstreamError::InputRefused {
-                server: self.server.to_string(),
-                wanted: wanted.to_owned(),
-            })?;
-            answers.insert(key.clone(), answer);
+            questions.push((key, kind, request.get("params").unwrap_or(&Value::Null)));
         }
-        Ok(Some(answers))
+        if questions.len() > MAX_QUESTIONS {
+            return Err(self.wrong("it asks too much at once", UpstreamStep::Call));
+        }
+        let answers = questions.into_iter().map(async |(key, kind, params)| {
+            let answer = self.callers.ask_client(call.client, kind, params).await;
+            answer
+                .map(|answer| (key.clone(), answer))
+                .map_err(|refusal| UpstreamError::InputRefused {
+                    server: self.server.to_string(),
+                    reason: refusal.message,
+                })
+        });
+        let answers: Vec<(String, Value)> = futures_util::future::try_join_all(answers).await?;
+        Ok(Some(answers.into_iter().collect()))
     }
 
     /// Sends a request and waits for its result. If it is dropped meanwhile, the server is told.
-    async fn request(&self, request: Request, step: UpstreamStep, progress: Option<&ProgressSink>) -> Result<RawResult, UpstreamError> {
-        let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+    async fn request(
+        &self,
+        request: Request,
+        step: UpstreamStep,
+        (options, entered): (PeerRequestOptions, Option<&Entered<'_>>),
+    ) -> Result<RawResult, UpstreamError> {
+        let sent = self.peer.send_request_with_option(request, options).await;
         let Ok(handle) = sent else {
             return Err(self.broke(false, step).await);
         };
@@ -222,10 +257,9 @@ impl Connection {
         let mut guard = Abandoned {
             connection: self,
             id: Some(id.clone()),
-            token: handle.progress_token.clone(),
         };
-        if let Some(sink) = progress {
-            self.progress.insert(handle.progress_token.clone(), Arc::clone(sink));
+        if let Some(entered) = entered {
+            entered.note_sent(id.clone(), handle.progress_token.clone());
         }
         let answer = handle.await_response().await;
         guard.id = None;
@@ -319,12 +353,10 @@ pub(super) async fn end_of(ended: Option<watch::Receiver<Option<ExitStatus>>>) -
 struct Abandoned<'a> {
     connection: &'a Connection,
     id: Option<RequestId>,
-    token: ProgressToken,
 }
 
 impl Drop for Abandoned<'_> {
     fn drop(&mut self) {
-        self.connection.progress.remove(&self.token);
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else {
             return;
         };

@@ -6,8 +6,9 @@ use std::time::Duration;
 use mce_config::Era;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
+use super::client_requests::ClientRequests;
 use super::connection::{Call, Connection, ToolAnswer, ToolList};
 use super::open::Opening;
 use super::upstream_error::{UpstreamError, UpstreamStep};
@@ -93,7 +94,8 @@ impl Server {
         let mut is_first = true;
         loop {
             let connection = self.connection().await?;
-            let listed = self.within_time(UpstreamStep::List, connection.list_tools()).await;
+            let nobody = &self.opening.client;
+            let listed = self.within_time(UpstreamStep::List, nobody, connection.list_tools()).await;
             match listed {
                 Err(UpstreamError::Disconnected { .. }) if is_first => is_first = false,
                 listed => return listed,
@@ -105,18 +107,22 @@ impl Server {
     /// Calls a tool. It is sent a second time only if the connection had broken before it was sent.
     pub(super) async fn call(self: &Arc<Self>, call: &Call<'_>) -> Result<ToolAnswer, UpstreamError> {
         let settings = &self.opening.settings.upstream;
-        let Ok(permit) = timeout(settings.call_timeout, self.calls.acquire()).await else {
-            return Err(UpstreamError::Busy {
-                server: self.name(),
-                limit: settings.concurrency,
-            });
+        let busy = |_| UpstreamError::Busy {
+            server: self.name(),
+            limit: settings.concurrency,
         };
+        let permit = timeout(settings.call_timeout, self.calls.acquire()).await.map_err(busy)?;
         // The semaphore is never closed; held until the call has ended.
         let _permit = permit.ok();
         let mut is_first = true;
         loop {
             let connection = self.connection().await?;
-            let answered = self.within_time(UpstreamStep::Call, connection.call(call)).await;
+            let entering = connection.callers.enter(call.client);
+            let entered = timeout(settings.call_timeout, entering).await.map_err(busy)?;
+            let answered = self
+                .within_time(UpstreamStep::Call, call.client, connection.call(call, &entered))
+                .await;
+            drop(entered);
             match answered {
                 Err(UpstreamError::Disconnected { was_sent: false, .. }) if is_first => is_first = false,
                 answered => return answered,
@@ -125,16 +131,31 @@ impl Server {
         }
     }
 
-    async fn within_time<T>(&self, step: UpstreamStep, work: impl Future<Output = Result<T, UpstreamError>>) -> Result<T, UpstreamError> {
+    /// Ends work that takes too long, without the time for which the client is waited for.
+    async fn within_time<T>(
+        &self,
+        step: UpstreamStep,
+        client: &Arc<dyn ClientRequests>,
+        work: impl Future<Output = Result<T, UpstreamError>>,
+    ) -> Result<T, UpstreamError> {
         let limit = self.opening.settings.upstream.call_timeout;
-        let server = || self.name();
-        timeout(limit, work).await.unwrap_or_else(|_| {
-            Err(UpstreamError::NotInTime {
-                server: server(),
-                step,
-                limit,
-            })
-        })
+        let (start, before) = (Instant::now(), client.waited());
+        let mut waited = Duration::ZERO;
+        tokio::pin!(work);
+        loop {
+            if let Ok(done) = timeout_at(start + limit + waited, &mut work).await {
+                return done;
+            }
+            let waited_now = client.waited().saturating_sub(before);
+            if waited_now <= waited {
+                return Err(UpstreamError::NotInTime {
+                    server: self.name(),
+                    step,
+                    limit,
+                });
+            }
+            waited = waited_now;
+        }
     }
 
     /// Forgets a connection that broke, if it is still the one in use.

@@ -8,6 +8,7 @@
 //! ```
 
 mod bounded_lines;
+mod callers;
 mod child;
 mod client_requests;
 mod connection;
@@ -30,13 +31,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mce_config::{Era, Origin, ServerSettings, Settings};
-use rmcp::model::{CancelledNotification, CancelledNotificationParam, ClientNotification, RequestId};
+use rmcp::model::{CancelledNotification, CancelledNotificationParam, ClientNotification, RequestId, RootsListChangedNotification};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
-pub use client_requests::{ClientAbilities, ClientAnswer, ClientRefusal, ClientRequest, ClientRequestKind, ClientRequests, NoClient};
+pub use client_requests::{
+    ClientAbilities, ClientAnswer, ClientRefusal, ClientRequest, ClientRequestKind, ClientRequests, LogLevel, LogMessage, NoClient,
+    Progress,
+};
 pub use connection::{ToolAnswer, ToolList};
-pub use handler::{Progress, ProgressSink};
 pub use upstream_error::{UpstreamError, UpstreamStep};
 
 use crate::redact::Redactor;
@@ -53,7 +56,7 @@ const CHANGES_KEPT: usize = 256;
 pub struct Upstreams {
     servers: BTreeMap<String, Arc<Server>>,
     changed: broadcast::Sender<String>,
-    redactor: Redactor,
+    redactor: Arc<Redactor>,
 }
 
 /// One call of a tool.
@@ -64,8 +67,8 @@ pub struct ToolCall<'a> {
     pub tool: &'a str,
     /// Its arguments, checked by the caller.
     pub arguments: Map<String, Value>,
-    /// Where its progress goes.
-    pub progress: Option<ProgressSink>,
+    /// The client's request for which it is made; none: whoever answers what no call caused.
+    pub client: Option<&'a Arc<dyn ClientRequests>>,
 }
 
 /// An MCP server as it is now.
@@ -114,9 +117,10 @@ impl Upstreams {
         Self::with_client(settings, &(Arc::new(NoClient) as Arc<dyn ClientRequests>))
     }
 
-    /// As [`Upstreams::new`], with a client that servers may ask.
+    /// As [`Upstreams::new`], with a client that answers what no call caused.
     pub fn with_client(settings: &Settings, client: &Arc<dyn ClientRequests>) -> Self {
         let (changed, _) = broadcast::channel(CHANGES_KEPT);
+        let redactor = Arc::new(Redactor::with_places(&settings.servers));
         let http = Arc::default();
         let reaper = Arc::default();
         let is_upstream = |server: &&ServerSettings| match server.origin {
@@ -128,6 +132,7 @@ impl Upstreams {
                 settings: server.clone(),
                 directory: settings.base_dir.as_path().into(),
                 client: Arc::clone(client),
+                redactor: Arc::clone(&redactor),
                 notes: Arc::<Notes>::default(),
                 changed: changed.clone(),
                 http: Arc::clone(&http),
@@ -138,7 +143,7 @@ impl Upstreams {
         Self {
             servers: servers.collect(),
             changed,
-            redactor: Redactor::with_places(&settings.servers),
+            redactor,
         }
     }
 
@@ -162,7 +167,7 @@ impl Upstreams {
         let call = Call {
             tool: call.tool,
             arguments: &call.arguments,
-            progress: call.progress.as_ref(),
+            client: call.client.unwrap_or(&server.opening.client),
         };
         server.call(&call).await
     }
@@ -192,6 +197,21 @@ impl Upstreams {
                 .collect(),
         });
         states.collect()
+    }
+
+    /// Tells servers with `initialize` that the client has other folders now.
+    pub async fn tell_roots_changed(&self) {
+        let notice = RootsListChangedNotification::default();
+        self.tell_all(&ClientNotification::RootsListChangedNotification(notice)).await;
+    }
+
+    async fn tell_all(&self, notice: &ClientNotification) {
+        let connected = self.servers.values().filter_map(|server| match server.seen() {
+            Seen::Up(connection, Era::Legacy) => Some(connection),
+            Seen::Up(_, Era::Auto | Era::Modern) | Seen::Down | Seen::Opening | Seen::Failed { .. } | Seen::Closed => None,
+        });
+        // Fails if a connection is closed, and then there is nobody to tell.
+        futures_util::future::join_all(connected.map(async |connection| connection.peer.send_notification(notice.clone()).await)).await;
     }
 
     /// Names of servers whose tools may have changed: they said so, or were connected anew. A receiver that lags behind should

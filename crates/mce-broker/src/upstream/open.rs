@@ -14,10 +14,11 @@ use rmcp::{ClientCacheConfig, RoleClient};
 use tokio::sync::{Mutex, broadcast};
 use tokio::time::timeout;
 
+use super::callers::Callers;
 use super::child;
 use super::client_requests::ClientRequests;
 use super::connection::{Connection, MAX_LIST_BYTES, end_of};
-use super::handler::{Handler, ProgressSinks};
+use super::handler::Handler;
 use super::http_client::{HttpClient, HttpFault};
 use super::listen::listen;
 use super::notes::Notes;
@@ -28,6 +29,7 @@ use super::sse_transport::SseTransport;
 use super::upstream_error::{UpstreamError, UpstreamStep};
 use crate::credential::fields_for;
 use crate::http::{field_name, field_value, lasting_client};
+use crate::redact::Redactor;
 
 /// Bytes of a message beside its result.
 const MESSAGE_FRAME_BYTES: usize = 64 << 10;
@@ -39,7 +41,9 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 pub(super) struct Opening {
     pub(super) settings: ServerSettings,
     pub(super) directory: Arc<Path>,
+    /// Who answers what no call caused.
     pub(super) client: Arc<dyn ClientRequests>,
+    pub(super) redactor: Arc<Redactor>,
     pub(super) notes: Arc<Notes>,
     pub(super) changed: broadcast::Sender<String>,
     /// Of all servers.
@@ -124,7 +128,7 @@ impl Opening {
             Arc::clone(&answers),
             Arc::clone(&self.notes),
         );
-        let (service, progress) = match self.shake_hands(transport, era).await {
+        let (service, callers) = match self.shake_hands(transport, era).await {
             Ok(connected) => connected,
             Err(Failed::Otherwise(UpstreamError::Exited { server, .. })) => {
                 let status = end_of(Some(ended)).await;
@@ -132,7 +136,7 @@ impl Opening {
             }
             Err(failed) => return Err(failed),
         };
-        Ok(self.connection(service, answers, progress, Some(ended)))
+        Ok(self.connection((service, callers), answers, era, Some(ended)))
     }
 
     async fn over_http(&self, server: &HttpServer, era: Era) -> Result<Connection, Failed> {
@@ -146,7 +150,7 @@ impl Opening {
         let worker = StreamableHttpClientWorker::new(client.clone(), config);
         let shaken = self.shake_hands(WorkerTransport::spawn(worker), era).await;
         match (shaken, answers.take_fault()) {
-            (Ok((service, progress)), _) => Ok(self.connection(service, answers, progress, None)),
+            (Ok((service, callers)), _) => Ok(self.connection((service, callers), answers, era, None)),
             // So a client tells a server that knows only the older transport. (MCP 2025-11-25, Transports, Backwards
             // Compatibility.)
             (Err(_), Some(HttpFault::Status(400 | 404 | 405))) if server.transport == HttpTransport::Auto && era == Era::Legacy => {
@@ -166,8 +170,8 @@ impl Opening {
             return Err(Failed::Otherwise(self.not_in_time()));
         };
         let transport = opened.map_err(|fault| self.http_failure(fault))?;
-        let (service, progress) = self.shake_hands(transport, Era::Legacy).await?;
-        Ok(self.connection(service, answers, progress, None))
+        let (service, callers) = self.shake_hands(transport, Era::Legacy).await?;
+        Ok(self.connection((service, callers), answers, Era::Legacy, None))
     }
 
     fn http_client(&self) -> Result<HttpClient, UpstreamError> {
@@ -216,9 +220,9 @@ impl Opening {
 
     fn connection(
         &self,
-        service: RunningService<RoleClient, Handler>,
+        (service, callers): (RunningService<RoleClient, Handler>, Arc<Callers>),
         answers: Arc<RawAnswers>,
-        progress: Arc<ProgressSinks>,
+        era: Era,
         ended: Option<tokio::sync::watch::Receiver<Option<std::process::ExitStatus>>>,
     ) -> Connection {
         Connection {
@@ -226,27 +230,22 @@ impl Opening {
             peer: service.peer().clone(),
             service: Mutex::new(service),
             answers,
-            progress,
-            client: Arc::clone(&self.client),
+            callers,
+            era,
             ended,
             answer_bytes: self.settings.upstream.answer_bytes,
         }
     }
 
-    async fn shake_hands<T, E, A>(
-        &self,
-        transport: T,
-        era: Era,
-    ) -> Result<(RunningService<RoleClient, Handler>, Arc<ProgressSinks>), Failed>
+    async fn shake_hands<T, E, A>(&self, transport: T, era: Era) -> Result<(RunningService<RoleClient, Handler>, Arc<Callers>), Failed>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
-        let progress = Arc::<ProgressSinks>::default();
+        let callers = Callers::new(&self.settings.name, Arc::clone(&self.client), Arc::clone(&self.redactor));
+        let callers = Arc::new(callers);
         let handler = Handler {
-            server: self.settings.name.as_str().into(),
-            client: Arc::clone(&self.client),
-            progress: Arc::clone(&progress),
+            callers: Arc::clone(&callers),
             changed: self.changed.clone(),
         };
         let lifecycle = match era {
@@ -274,7 +273,7 @@ impl Opening {
             }));
         }
         service.set_response_cache_config(ClientCacheConfig::disabled()).await;
-        Ok((service, progress))
+        Ok((service, callers))
     }
 
     fn refusal(&self, error: &ClientInitializeError) -> Failed {

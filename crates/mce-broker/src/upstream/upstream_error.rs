@@ -181,12 +181,12 @@ pub enum UpstreamError {
         step: UpstreamStep,
     },
     /// It asked for something that the client cannot give, and could not go on.
-    #[error("MCP server `{server}` needs {wanted}, which the client of this server cannot give")]
+    #[error("MCP server `{server}` cannot go on: {reason}")]
     InputRefused {
         /// The server.
         server: String,
-        /// E.g. `an answer of the user`.
-        wanted: String,
+        /// What it asked, and why that got no answer.
+        reason: String,
     },
     /// We are ending.
     #[error("MCP server `{server}` is not used any more: the program ends")]

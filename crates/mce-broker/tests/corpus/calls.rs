@@ -119,6 +119,7 @@ async fn call_all(files: &Files, document: &Document, outcome: &mut Outcome) {
         functions: Arc::clone(&current) as Arc<dyn FunctionSource>,
         audit_file: home.path().join("audit.jsonl"),
         limits: CallLimits::default(),
+        client: Arc::new(mce_broker::NoClient),
     };
     let caller = Client {
         broker: Broker::new(options).unwrap(),
@@ -224,6 +225,7 @@ impl Client<'_> {
                 arguments: &text,
                 with_content: false,
                 page: None,
+                client: None,
             };
             let came = self.broker.call(request).await;
             let requests = self.mock.take();

@@ -80,6 +80,7 @@ impl Bench {
             functions,
             audit_file,
             limits: self.limits.clone(),
+            client: Arc::new(mce_broker::NoClient),
         }
     }
 
@@ -116,6 +117,7 @@ pub(crate) async fn call(broker: &Broker, operation: &str, arguments: &RawValue)
             arguments,
             with_content: false,
             page: None,
+            client: None,
         })
         .await
 }

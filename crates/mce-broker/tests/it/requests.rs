@@ -66,6 +66,7 @@ async fn names_of_the_document_and_of_both_languages_are_understood() {
                     arguments: &arguments,
                     with_content: false,
                     page: None,
+                    client: None,
                 })
                 .await
                 .unwrap();
@@ -90,6 +91,7 @@ async fn preferred_names_win_where_two_parameters_share_one() {
             arguments: &arguments,
             with_content: false,
             page: None,
+            client: None,
         };
         bench.broker().call(request).await.unwrap();
         assert_eq!(bench.api.take_requests()[0].target, target);

@@ -120,7 +120,7 @@ pub(crate) fn call(tool: &str, arguments: Value) -> ToolCall<'_> {
         server: "s",
         tool,
         arguments,
-        progress: None,
+        client: None,
     }
 }
 

@@ -1,12 +1,11 @@
 //! Calls: what goes in, what comes out, how they end.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mce_broker::{Progress, ToolCall, UpstreamError};
-use serde_json::{Map, Value, json};
+use mce_broker::UpstreamError;
+use serde_json::{Value, json};
 
-use crate::bench::{Bench, call, text, until};
+use crate::bench::{Bench, call, text};
 
 #[tokio::test]
 async fn arguments_arrive_as_they_are() {
@@ -106,27 +105,6 @@ async fn an_answer_that_is_too_large_is_an_error_and_spoils_no_other() {
         assert!(other.is_ok());
     }
     assert_eq!(bench.text("big", json!({"bytes": 1_000_000})).await.len(), 1_000_000);
-}
-
-#[tokio::test]
-async fn progress_reaches_the_call() {
-    let bench = Bench::new(&json!({}));
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let sink = Arc::clone(&told);
-    let answer = bench.upstreams.call_tool(ToolCall {
-        server: "s",
-        tool: "progress",
-        arguments: Map::new(),
-        progress: Some(Arc::new(move |progress: Progress| sink.lock().unwrap().push(progress))),
-    });
-    assert_eq!(text(&answer.await.unwrap()), "done");
-    // Notifications are handled beside the answers.
-    until("two reports", || told.lock().unwrap().len() == 2).await;
-    let last = told.lock().unwrap().last().unwrap().clone();
-    assert_eq!(
-        (last.progress, last.total, last.message.as_deref()),
-        (2.0, Some(2.0), Some("step 2"))
-    );
 }
 
 #[tokio::test]

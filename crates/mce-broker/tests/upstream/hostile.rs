@@ -45,21 +45,6 @@ async fn a_flood_of_requests_is_answered_and_hurts_nobody() {
 }
 
 #[tokio::test]
-async fn a_client_that_can_do_nothing_declares_nothing_and_declines() {
-    let bench = Bench::new(&json!({}));
-    for (tool, answer) in [
-        ("elicitation", json!({"action": "decline"})),
-        ("roots", json!({"code": -32600, "message": "the client cannot do this"})),
-        ("sampling", json!({"code": -32600, "message": "the client cannot do this"})),
-    ] {
-        assert_eq!(bench.json(tool, json!({})).await, answer, "{tool}");
-    }
-    let seen = bench.json("seen", json!({})).await;
-    assert_eq!(seen[0]["params"]["capabilities"], json!({}));
-    assert_eq!(seen[0]["params"]["protocolVersion"], "2025-11-25");
-}
-
-#[tokio::test]
 async fn old_revisions_are_spoken_and_invented_ones_are_not() {
     for (version, is_spoken) in [
         ("2024-10-07", true),

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
 
-use mce_broker::{Progress, ToolCall, UpstreamStatus};
+use mce_broker::{ToolCall, UpstreamStatus};
 use mce_config::{Era, HttpServer, HttpTransport, Origin, Secret, StdioServer};
 use mce_test::HttpServerProcess;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
+use crate::asking::client;
 use crate::bench::{Bench, call, text};
 
 /// Where they are; `None`, and a word about it, if they are not installed.
@@ -185,16 +185,15 @@ async fn check_everything(bench: &Bench) {
     );
     let structured = bench.call("get-structured-content", json!({"location": "New York"})).await.unwrap();
     assert!(structured.structured.unwrap()["temperature"].is_number());
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let sink = Arc::clone(&told);
+    let (client, requests) = client("Ann");
     let arguments: Map<String, Value> = serde_json::from_value(json!({"duration": 0.4, "steps": 2})).unwrap();
     let long = bench.upstreams.call_tool(ToolCall {
         arguments,
-        progress: Some(Arc::new(move |progress: Progress| sink.lock().unwrap().push(progress.progress))),
+        client: Some(&requests),
         ..call("trigger-long-running-operation", json!({}))
     });
     assert!(text(&long.await.unwrap()).contains("completed"));
-    assert!(!told.lock().unwrap().is_empty());
+    assert!(!client.told.lock().unwrap().is_empty());
     let UpstreamStatus::Connected { name, .. } = bench.state().status else {
         panic!("not connected");
     };

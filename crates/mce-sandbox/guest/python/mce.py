@@ -1,4 +1,4 @@
-"""Helpers for programs: calls by name, calls at the same time, pages, and the errors that calls raise."""
+"""Helpers for programs: calls by name, calls at the same time, pages, a language model, and the errors that calls raise."""
 
 import asyncio
 import concurrent.futures
@@ -14,6 +14,7 @@ from mce_guest.failures import (
     PolicyError,
     ToolError,
 )
+from mce_guest.models import LanguageModel
 from mce_guest.paging import apaginate, paginate
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "discover_mcp_tools",
     "fetch",
     "get_tool_schema",
+    "llm",
     "load",
     "paginate",
     "parallel",
@@ -41,6 +43,7 @@ __all__ = [
 ]
 
 _host = None
+llm = LanguageModel(lambda: _host)
 PARALLEL = 16
 
 

@@ -8,7 +8,7 @@ use mce_jail::{Bind, JailSpec, PlacedFile, ROOT, Symlink};
 use super::interpreter::Interpreter;
 
 /// The guest, as it lies in the jail below `/mce`.
-const GUEST: [(&str, &str); 17] = [
+const GUEST: [(&str, &str); 18] = [
     ("fork_server.py", include_str!("../../guest/python/fork_server.py")),
     ("mce.py", include_str!("../../guest/python/mce.py")),
     ("mce_guest/__init__.py", include_str!("../../guest/python/mce_guest/__init__.py")),
@@ -23,6 +23,7 @@ const GUEST: [(&str, &str); 17] = [
     ),
     ("mce_guest/libraries.py", include_str!("../../guest/python/mce_guest/libraries.py")),
     ("mce_guest/output.py", include_str!("../../guest/python/mce_guest/output.py")),
+    ("mce_guest/models.py", include_str!("../../guest/python/mce_guest/models.py")),
     ("mce_guest/paging.py", include_str!("../../guest/python/mce_guest/paging.py")),
     ("mce_guest/program.py", include_str!("../../guest/python/mce_guest/program.py")),
     ("mce_guest/seal.py", mce_jail::SEAL_PY),

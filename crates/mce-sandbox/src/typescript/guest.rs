@@ -23,7 +23,7 @@ const GUEST_FILE: &str = "mce:guest";
 const STACK_BYTES: usize = 4 << 20;
 
 /// Scripts in the order in which they build on each other.
-const SCRIPTS: [(&str, &str); 16] = [
+const SCRIPTS: [(&str, &str); 17] = [
     ("inspect", include_str!("../../guest/typescript/inspect.js")),
     ("errors", include_str!("../../guest/typescript/errors.js")),
     ("text", include_str!("../../guest/typescript/text.js")),
@@ -37,6 +37,7 @@ const SCRIPTS: [(&str, &str); 16] = [
     ("crypto", include_str!("../../guest/typescript/crypto.js")),
     ("fetch", include_str!("../../guest/typescript/fetch.js")),
     ("paging", include_str!("../../guest/typescript/paging.js")),
+    ("models", include_str!("../../guest/typescript/models.js")),
     ("intl", include_str!("../../guest/typescript/intl.js")),
     ("decorators", include_str!("../../guest/typescript/decorators.js")),
     ("program", include_str!("../../guest/typescript/program.js")),

@@ -130,6 +130,8 @@ impl HostCalls for Api {
                     *self.saved.lock().unwrap() = Some(value);
                     Ok(raw(&json!("r_1")))
                 }
+                // What is asked comes back.
+                HostCall::Ask { request } => Ok(raw(&json!(request.get()))),
                 HostCall::Load { id } => {
                     let saved = self.saved.lock().unwrap().clone().filter(|_| id == "r_1");
                     let unknown = || failure("argument", &format!("no value is kept under `{id}`"));

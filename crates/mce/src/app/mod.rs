@@ -8,6 +8,7 @@ mod discovery;
 mod documents;
 mod fit;
 mod lock;
+mod model;
 mod report;
 mod run_calls;
 mod skills;
@@ -19,14 +20,14 @@ mod views;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use mce_broker::{
-    AnswerValue, Broker, BrokerOptions, CallLimits, CallRequest, Caller, CatalogSource, Naming, NewRecipe, Recipes, ResultLimits, Results,
-    UpstreamState,
+    AnswerValue, Broker, BrokerOptions, CallLimits, CallRequest, Caller, CatalogSource, ClientRequests, Naming, NewRecipe, NoClient,
+    Recipes, ResultLimits, Results, UpstreamState,
 };
 use mce_catalog::catalog::Catalog;
 use mce_config::{ServerSettings, Settings};
@@ -36,10 +37,12 @@ use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OnceCell, watch};
 
+use self::addresses::Addresses;
 pub(crate) use self::answer::RunAnswer;
 pub(crate) use self::compile::{CompileOptions, Compiler, Sources};
 pub(crate) use self::discovery::{Discovery, Wanted};
 pub(crate) use self::lock::LockUse;
+use self::model::{Model, ModelLeave};
 use self::report::Refusal;
 pub(crate) use self::report::{Counts, Outcome, ServerReport};
 use self::run_calls::RunCalls;
@@ -83,6 +86,26 @@ pub(crate) struct RunReport {
     pub(crate) contents: Vec<Content>,
 }
 
+/// On whose behalf something is run or called.
+#[derive(Debug, Clone)]
+pub(crate) struct Behalf {
+    /// Who answers what MCP servers and programs ask meanwhile.
+    pub(crate) client: Arc<dyn ClientRequests>,
+    /// Leave for a program to ask the client's language model.
+    pub(crate) model: Option<ModelLeave>,
+}
+
+impl Behalf {
+    /// Of a command, which asks nobody.
+    pub(crate) fn nobody() -> Self {
+        Self::of(Arc::new(NoClient))
+    }
+
+    pub(crate) fn of(client: Arc<dyn ClientRequests>) -> Self {
+        Self { client, model: None }
+    }
+}
+
 impl App {
     /// Wires the parts for these settings.
     ///
@@ -90,6 +113,15 @@ impl App {
     ///
     /// A failure if the state directory cannot be used.
     pub(crate) fn open(setup: &Setup, settings: Arc<Settings>) -> Result<Self, Failure> {
+        Self::open_for(setup, settings, Arc::new(NoClient))
+    }
+
+    /// As [`App::open`], with a client that answers what no call causes.
+    ///
+    /// # Errors
+    ///
+    /// As [`App::open`].
+    pub(crate) fn open_for(setup: &Setup, settings: Arc<Settings>, client: Arc<dyn ClientRequests>) -> Result<Self, Failure> {
         let state = state::open(&settings.data_dir)?;
         let catalog = Arc::new(Catalog::new(Arc::clone(&state.store), views::views(&settings)));
         let results = Results::open(&state.file, ResultLimits::default()).map_err(|error| Failure::internal(chain(&error)))?;
@@ -105,6 +137,7 @@ impl App {
                 answer_bytes: settings.calls.answer_bytes,
                 ..CallLimits::default()
             },
+            client,
         });
         let broker = Arc::new(broker.map_err(|error| Failure::internal(chain(&error)))?);
         let upstreams = Arc::clone(broker.upstreams());
@@ -252,8 +285,8 @@ impl App {
     }
 
     /// Runs a program and keeps it for `run_cached_code` if it worked.
-    pub(crate) async fn execute(&self, language: Language, source: String, description: &str) -> RunReport {
-        let mut report = self.run_program(language, source.clone(), Map::new()).await;
+    pub(crate) async fn execute(&self, language: Language, source: String, description: &str, behalf: &Behalf) -> RunReport {
+        let mut report = self.run_program(language, source.clone(), Map::new(), behalf).await;
         if report.answer.success {
             self.keep(&mut report.answer, language, &source, description);
         }
@@ -261,7 +294,7 @@ impl App {
     }
 
     /// Runs a kept program with other values for its variables.
-    pub(crate) async fn run_cached(&self, cache_id: &str, params: Map<String, Value>) -> RunReport {
+    pub(crate) async fn run_cached(&self, cache_id: &str, params: Map<String, Value>, behalf: &Behalf) -> RunReport {
         let recipe = match self.recipes.get(cache_id, SystemTime::now()) {
             Ok(recipe) => recipe,
             Err(error) => {
@@ -278,20 +311,24 @@ impl App {
         } else {
             Language::Python
         };
-        let mut report = self.run_program(language, recipe.source, params).await;
+        let mut report = self.run_program(language, recipe.source, params, behalf).await;
         report.answer.cache_id = report.answer.success.then(|| cache_id.to_owned());
         report
     }
 
     /// Runs a program once.
-    pub(crate) async fn run_program(&self, language: Language, source: String, params: Map<String, Value>) -> RunReport {
-        let calls = RunCalls::new(
-            Arc::clone(&self.broker),
-            Arc::clone(&self.discovery),
-            Arc::clone(&self.results),
+    pub(crate) async fn run_program(&self, language: Language, source: String, params: Map<String, Value>, behalf: &Behalf) -> RunReport {
+        let calls = RunCalls {
+            broker: Arc::clone(&self.broker),
+            discovery: Arc::clone(&self.discovery),
+            results: Arc::clone(&self.results),
+            model: Model::new(Arc::clone(&behalf.client), &self.settings.client, behalf.model),
+            client: Arc::clone(&behalf.client),
             language,
-            new_run_id(),
-        );
+            run: new_run_id(),
+            groups: Mutex::default(),
+            addresses: Addresses::default(),
+        };
         let calls = Arc::new(calls);
         let outcome = self
             .sandbox
@@ -311,7 +348,7 @@ impl App {
     /// # Errors
     ///
     /// The call's failure, with its type.
-    pub(crate) async fn call(&self, reference: &str, arguments: &RawValue) -> Result<Box<RawValue>, Failure> {
+    pub(crate) async fn call(&self, reference: &str, arguments: &RawValue, behalf: &Behalf) -> Result<Box<RawValue>, Failure> {
         let request = CallRequest {
             run: &new_run_id(),
             caller: Caller::Python,
@@ -320,6 +357,7 @@ impl App {
             arguments,
             with_content: false,
             page: None,
+            client: Some(&behalf.client),
         };
         let answer = self.broker.call(request).await.map_err(|error| run_calls::failure_of(&error))?;
         match answer.value {

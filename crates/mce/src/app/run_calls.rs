@@ -1,11 +1,13 @@
 //! The host's side of one run: each host call goes to the broker or the catalog, and calls are counted for the answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mce_broker::{Answer, AnswerValue, Broker, CallError, CallErrorKind, CallRequest, Caller, FetchRequest, ResultError, Results};
+use mce_broker::{
+    Answer, AnswerValue, Broker, CallError, CallErrorKind, CallRequest, Caller, ClientRequests, FetchRequest, ResultError, Results,
+};
 use mce_catalog::function::Effect;
 use mce_sandbox::{BoxFuture, CallFailure, HostCall, HostCalls, HostValue, Language, Naming};
 use serde::Serialize;
@@ -14,33 +16,28 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::addresses::Addresses;
 use super::answer::{CallGroup, millis};
 use super::discovery::Discovery;
+use super::model::Model;
 use crate::failure::Failure;
+
+/// What questions to a language model are called among the calls.
+const MODEL: &str = "llm";
 
 /// Host calls of one run.
 pub(crate) struct RunCalls {
-    broker: Arc<Broker>,
-    discovery: Arc<Discovery>,
-    results: Arc<Results>,
-    language: Language,
-    run: String,
+    pub(super) broker: Arc<Broker>,
+    pub(super) discovery: Arc<Discovery>,
+    pub(super) results: Arc<Results>,
+    pub(super) model: Model,
+    /// For whom the program runs.
+    pub(super) client: Arc<dyn ClientRequests>,
+    pub(super) language: Language,
+    pub(super) run: String,
     // Held only while a finished call is counted.
-    groups: Mutex<Vec<CallGroup>>,
-    addresses: Addresses,
+    pub(super) groups: Mutex<Vec<CallGroup>>,
+    pub(super) addresses: Addresses,
 }
 
 impl RunCalls {
-    pub(crate) fn new(broker: Arc<Broker>, discovery: Arc<Discovery>, results: Arc<Results>, language: Language, run: String) -> Self {
-        Self {
-            broker,
-            discovery,
-            results,
-            language,
-            run,
-            groups: Mutex::new(Vec::new()),
-            addresses: Addresses::default(),
-        }
-    }
-
     /// What was called so far, in the order of first calls.
     pub(crate) fn groups(&self) -> Vec<CallGroup> {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -62,6 +59,7 @@ impl RunCalls {
             arguments,
             with_content: with_headers,
             page,
+            client: Some(&self.client),
         };
         if page.is_some_and(|address| !self.addresses.has(function, address)) {
             let failure = Failure::new("policy", format!("no answer of `{function}` gave this address of a further page"));
@@ -115,6 +113,26 @@ impl RunCalls {
             headers: answer.headers,
             body: STANDARD.encode(answer.body),
         })
+    }
+
+    async fn ask(&self, request: &RawValue) -> Result<HostValue, CallFailure> {
+        let start = Instant::now();
+        let lost = || self.count(MODEL, Effect::Read, start, End::Unknown);
+        let unfinished = Unfinished::new(&lost);
+        let result = self.model.ask(request).await;
+        unfinished.finish();
+        match result {
+            Ok(text) => {
+                self.count(MODEL, Effect::Read, start, End::Good);
+                json(&text)
+            }
+            Err(failure) => {
+                if failure.kind == "tool" {
+                    self.count(MODEL, Effect::Read, start, End::Failed);
+                }
+                Err(failure.into())
+            }
+        }
     }
 
     async fn save(&self, value: &RawValue) -> Result<HostValue, CallFailure> {
@@ -205,11 +223,16 @@ impl HostCalls for RunCalls {
                 HostCall::Servers {} => json(&self.discovery.server_names()),
                 HostCall::Save { value } => self.save(&value).await,
                 HostCall::Load { id } => self.load(id).await,
+                HostCall::Ask { request } => self.ask(&request).await,
                 HostCall::Search { query, server, limit } => {
                     json(&self.discovery.search(&query, server.as_deref(), limit, self.language)?)
                 }
             }
         })
+    }
+
+    fn waited(&self) -> Duration {
+        self.client.waited()
     }
 
     fn servers(&self) -> Option<Vec<String>> {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::exec::pretty;
-use crate::app::App;
+use crate::app::{App, Behalf};
 use crate::cli::CallArgs;
 use crate::failure::Failure;
 use crate::setup::Setup;
@@ -33,7 +33,11 @@ pub(crate) async fn call(setup: &Setup, args: CallArgs) -> Result<ExitCode, Fail
         arguments.insert(name, value);
     }
     let value = app
-        .call(&args.function, &to_raw_value(&arguments).map_err(Failure::internal)?)
+        .call(
+            &args.function,
+            &to_raw_value(&arguments).map_err(Failure::internal)?,
+            &Behalf::nobody(),
+        )
         .await;
     app.close().await;
     let text = value?.get().to_owned();

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use mce_sandbox::Language;
 use serde_json::{Map, Value};
 
-use crate::app::App;
+use crate::app::{App, Behalf};
 use crate::cli::{ExecArgs, LanguageArg};
 use crate::failure::Failure;
 use crate::setup::Setup;
@@ -20,7 +20,7 @@ pub(crate) async fn exec(setup: &Setup, args: &ExecArgs) -> Result<ExitCode, Fai
     let source = read_source(&args.file)?;
     let params = params(&args.params)?;
     let app = App::open(setup, setup.settings()?)?;
-    let report = app.run_program(language(args), source, params).await;
+    let report = app.run_program(language(args), source, params, &Behalf::nobody()).await;
     app.close().await;
     let terminal = setup.terminal;
     if args.json {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use self::api::Shop;
 use self::conversation::Conversation;
-use crate::app::{App, ServerReport};
+use crate::app::{App, Behalf, ServerReport};
 use crate::failure::Failure;
 use crate::server::tool_of;
 use crate::setup::Setup;
@@ -114,7 +114,9 @@ async fn direct_cost(app: &Arc<App>) -> Result<DirectCost, Failure> {
         .collect();
     let mut answers = 0;
     for (reference, arguments) in programs::calls_made() {
-        let raw = app.call(reference, &to_raw_value(&arguments).map_err(Failure::internal)?).await?;
+        let raw = app
+            .call(reference, &to_raw_value(&arguments).map_err(Failure::internal)?, &Behalf::nobody())
+            .await?;
         answers += tokens::count(raw.get()) + tokens::count(&json!({"name": reference, "arguments": arguments}).to_string());
     }
     Ok(DirectCost {

@@ -21,7 +21,7 @@ use super::promoted::Promoted;
 use super::surface::{Context, Surface, no_resource};
 use super::texts::{GUIDE, INSTRUCTIONS};
 use super::tools::{self, CachedArguments, ExecuteArguments, GetArguments, SearchArguments, SkillsArguments};
-use crate::app::{App, RunReport, Wanted};
+use crate::app::{App, Behalf, RunReport, Wanted};
 use crate::failure::Failure;
 
 const GUIDE_NAME: &str = "reusable_code_guide";
@@ -59,7 +59,7 @@ impl Code {
         }
     }
 
-    async fn answer(&self, tool: &str, arguments: Option<Map<String, Value>>) -> Result<CallToolResult, Failure> {
+    async fn answer(&self, tool: &str, arguments: Option<Map<String, Value>>, behalf: &Behalf) -> Result<CallToolResult, Failure> {
         self.app.ready().await;
         match tool {
             "list_servers" => text(&self.app.discovery().list_servers(self.app.libraries().await)?),
@@ -87,28 +87,33 @@ impl Code {
             }
             "execute_code" => {
                 let given: ExecuteArguments = tools::parse(tool, arguments)?;
-                run_result(&self.app.execute(given.language.into(), given.code, &given.description).await)
+                run_result(
+                    &self
+                        .app
+                        .execute(given.language.into(), given.code, &given.description, behalf)
+                        .await,
+                )
             }
             "run_cached_code" => {
                 let given: CachedArguments = tools::parse(tool, arguments)?;
-                run_result(&self.app.run_cached(&given.cache_id, given.params.unwrap_or_default()).await)
+                run_result(&self.app.run_cached(&given.cache_id, given.params.unwrap_or_default(), behalf).await)
             }
             "list_skills" if self.app.settings().serve.has_additional_tools => text(&self.app.skills().list()),
             "get_server_skills" if self.app.settings().serve.has_additional_tools => {
                 let given: SkillsArguments = tools::parse(tool, arguments)?;
                 text(&self.app.skills().get(&given.server_name)?)
             }
-            _ => self.answer_promoted(tool, arguments).await,
+            _ => self.answer_promoted(tool, arguments, behalf).await,
         }
     }
 
-    async fn answer_promoted(&self, tool: &str, arguments: Option<Map<String, Value>>) -> Result<CallToolResult, Failure> {
+    async fn answer_promoted(&self, tool: &str, arguments: Option<Map<String, Value>>, behalf: &Behalf) -> Result<CallToolResult, Failure> {
         let Some(function) = self.promoted.iter().find(|function| function.tool.name == tool) else {
             let known: Vec<_> = self.tools.iter().map(|tool| format!("`{}`", tool.name)).collect();
             return Err(Failure::argument(format!("there is no tool `{tool}`")).with_hint(format!("the tools are {}", known.join(", "))));
         };
         let arguments = to_raw_value(&arguments.unwrap_or_default()).map_err(Failure::internal)?;
-        text(&self.app.call(&function.reference, &arguments).await?)
+        text(&self.app.call(&function.reference, &arguments, behalf).await?)
     }
 }
 
@@ -125,8 +130,8 @@ impl Surface for Code {
         self.tools.iter().find(|tool| tool.name == name).cloned()
     }
 
-    fn call<'a>(&'a self, request: CallToolRequestParams, _context: &'a Context) -> BoxFuture<'a, Result<CallToolResult, Failure>> {
-        Box::pin(async move { self.answer(&request.name, request.arguments).await })
+    fn call<'a>(&'a self, request: CallToolRequestParams, behalf: &'a Behalf) -> BoxFuture<'a, Result<CallToolResult, Failure>> {
+        Box::pin(async move { self.answer(&request.name, request.arguments, behalf).await })
     }
 
     fn list_prompts<'a>(&'a self, _cursor: Option<&'a str>) -> BoxFuture<'a, Result<ListPromptsResult, ErrorData>> {

@@ -11,7 +11,7 @@ use rmcp::model::{
 };
 
 use super::surface::{self, Context, Surface};
-use crate::app::App;
+use crate::app::{App, Behalf};
 use crate::failure::Failure;
 
 /// Answers one client. Cheap to clone; all state is the app's and the surface's.
@@ -47,9 +47,10 @@ impl ServerHandler for Handler {
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
+        let behalf = Behalf::nobody();
         // Dropping the answer's future ends the run and its host calls.
         let result = tokio::select! {
-            result = self.surface.call(request, &context) => result,
+            result = self.surface.call(request, &behalf) => result,
             () = context.ct.cancelled() => Err(Failure::internal("the request was cancelled")),
             () = self.app.ended() => Err(Failure::internal("the client has gone")),
         };

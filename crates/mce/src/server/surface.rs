@@ -12,7 +12,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 
 use super::code::Code;
-use crate::app::App;
+use crate::app::{App, Behalf};
 use crate::failure::Failure;
 
 /// A request as it came, for what a surface passes on of it.
@@ -33,8 +33,9 @@ pub(crate) trait Surface: Send + Sync {
     /// The tool of that name.
     fn tool(&self, name: &str) -> Option<Tool>;
 
-    /// Calls a tool. Dropping the future ends what it began. A failure becomes a result that says so.
-    fn call<'a>(&'a self, request: CallToolRequestParams, context: &'a Context) -> BoxFuture<'a, Result<CallToolResult, Failure>>;
+    /// Calls a tool on behalf of the client's call. Dropping the future ends what it began. A failure becomes a result that
+    /// says so.
+    fn call<'a>(&'a self, request: CallToolRequestParams, behalf: &'a Behalf) -> BoxFuture<'a, Result<CallToolResult, Failure>>;
 
     /// A page of the prompts.
     fn list_prompts<'a>(&'a self, _cursor: Option<&'a str>) -> BoxFuture<'a, Result<ListPromptsResult, ErrorData>> {

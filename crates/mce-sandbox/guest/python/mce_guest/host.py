@@ -80,6 +80,15 @@ class Host:
             self._servers = [entry if isinstance(entry, str) else entry["name"] for entry in listed]
         return self._servers
 
+    async def ask_async(self, request):
+        """The answer of the client's language model."""
+        try:
+            text = values.encode(request, ARGUMENT_BYTES, "messages")
+        except values.TooLarge:
+            raise ArgumentError(f"the messages are larger than {ARGUMENT_BYTES} bytes", hint="send only what the model needs") from None
+        body = lambda number: b'{"id":%d,"op":"ask","arguments":%s}' % (number, text)
+        return _result(await self.channel.request_async(body, asyncio.get_running_loop(), "llm"))
+
     async def search_async(self, query, server, limit):
         """Functions that match."""
         if not isinstance(query, str) or not (server is None or isinstance(server, str)):
