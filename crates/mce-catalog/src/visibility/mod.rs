@@ -282,14 +282,19 @@ impl Visibility {
                     is_error: false,
                 });
             }
-            for argument in ruled.rule.defaults.keys() {
-                if place_of(&function, argument).is_none() {
-                    let message = format!("`{}` has no argument `{argument}`", ruled.row.operation);
-                    self.misfits.push(Misfit {
-                        setting: format!("functions.{}.defaults.{argument}", ruled.row.operation),
-                        message: message.clone(),
-                        is_error: true,
-                    });
+            for (argument, default) in &ruled.rule.defaults {
+                let place = place_of(&function, argument);
+                let message = match &place {
+                    None => Some(format!("`{}` has no argument `{argument}`", ruled.row.operation)),
+                    Some(place) => misfit(&function, place, &default.value),
+                };
+                let Some(message) = message else { continue };
+                self.misfits.push(Misfit {
+                    setting: format!("functions.{}.defaults.{argument}", ruled.row.operation),
+                    message: message.clone(),
+                    is_error: place.is_none(),
+                });
+                if place.is_none() {
                     ruled.fault.get_or_insert(message);
                 }
             }
@@ -384,6 +389,14 @@ fn place_of(function: &Function, argument: &str) -> Option<ArgumentPlace> {
     let by_key = function.parameters.iter().position(|parameter| parameter.key == argument);
     let body = (argument == "body" && function.body.is_some()).then_some(ArgumentPlace::Body);
     by_key.map(ArgumentPlace::Parameter).or(body)
+}
+
+/// Why a parameter cannot have this value; calls will say it of each one. Schemas that refer to others are left to them.
+fn misfit(function: &Function, place: &ArgumentPlace, value: &Value) -> Option<String> {
+    let ArgumentPlace::Parameter(index) = place else { return None };
+    let schema = &function.parameters.get(*index)?.schema;
+    let validator = jsonschema::validator_for(schema).ok()?;
+    validator.validate(value).err().map(|error| format!("the {}", error.masked()))
 }
 
 fn set_default(parameter: &mut Parameter, json: &str) {

@@ -126,6 +126,11 @@ fn settings_that_do_not_fit_the_document_are_told_by_compile() {
         report["problems"],
         json!([{"pointer": "servers.shop.exclude.0", "message": "it selects no function"}])
     );
+    let rules = "    functions: {getItem: {defaults: {currency: DOUBLOON}}}\n";
+    project.write("mce.yaml", &shop_config(&api, rules));
+    let told = compiled(&project, &[])["problems"][0].clone();
+    assert_eq!(told["pointer"], "servers.shop.functions.GET /items/{id}.defaults.currency");
+    assert!(told["message"].as_str().unwrap().starts_with("the value is not one of"), "{told}");
     project.write("mce.yaml", &shop_config(&api, "    rename: {createItem: get_item}\n"));
     for args in [vec!["compile", "--json"], vec!["compile", "--json", "--dry-run"]] {
         let ended = project.run(&args);
