@@ -287,10 +287,15 @@ impl<'a> Names<'a> {
     }
 
     fn preferred<'p>(&self, parameter: &'p Parameter) -> &'p str {
-        match (self.naming, self.caller) {
-            (Naming::Original, _) => &parameter.key,
-            (Naming::Language, Caller::Python) => &parameter.python,
-            (Naming::Language, Caller::TypeScript) => &parameter.typescript,
-        }
+        preferred(parameter, self.naming, self.caller)
+    }
+}
+
+/// The name by which a caller should call a parameter.
+pub(crate) fn preferred(parameter: &Parameter, naming: Naming, caller: Caller) -> &str {
+    match (naming, caller) {
+        (Naming::Original, _) => &parameter.key,
+        (Naming::Language, Caller::Python) => &parameter.python,
+        (Naming::Language, Caller::TypeScript) => &parameter.typescript,
     }
 }

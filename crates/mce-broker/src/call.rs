@@ -115,7 +115,7 @@ pub struct Broker {
     /// For answers of APIs and tools.
     pub(crate) answer_redactor: Redactor,
     pub(crate) upstreams: Arc<Upstreams>,
-    validators: Validators,
+    pub(crate) validators: Validators,
 }
 
 impl Broker {

@@ -30,6 +30,7 @@ mod schema_fault;
 mod state_file;
 mod stream;
 mod tool;
+mod tool_fault;
 mod upstream;
 mod validate;
 

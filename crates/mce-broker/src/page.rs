@@ -43,7 +43,7 @@ pub(crate) fn follow(parts: &mut RequestParts, address: &str, base: &BaseUrl, ow
     if has_mark(path) || query.iter().any(|pair| has_mark(pair)) {
         return Err(CallError::policy("the address of the next page has a secret in it"));
     }
-    parts.path = path.to_owned();
+    path.clone_into(&mut parts.path);
     parts.query = query;
     Ok(())
 }

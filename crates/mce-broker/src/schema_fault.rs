@@ -108,7 +108,7 @@ fn place(name: &str, fault: &ValidationError<'_>) -> String {
     format!("`{place}`")
 }
 
-fn type_names(kind: &TypeKind) -> String {
+pub(crate) fn type_names(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(one) => one.to_string(),
         TypeKind::Multiple(several) => several.into_iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or "),
@@ -125,7 +125,7 @@ fn type_of(value: &Value) -> String {
     }
 }
 
-fn list(options: &Value) -> String {
+pub(crate) fn list(options: &Value) -> String {
     let Some(options) = options.as_array() else { return show(options) };
     let listed: Vec<_> = options.iter().take(MAX_LISTED).map(show).collect();
     let more = options.len().saturating_sub(MAX_LISTED);

@@ -14,6 +14,7 @@ use crate::call_error::{CallError, CallErrorKind};
 use crate::function_source::FoundFunction;
 use crate::json_text::{MAX_DEPTH, is_shallow};
 use crate::policy;
+use crate::tool_fault::Refused;
 use crate::upstream::{ToolAnswer, ToolCall, UpstreamError};
 
 /// Characters of what a tool says about its failure.
@@ -28,10 +29,7 @@ impl Broker {
     ) -> Result<Answer, CallError> {
         let function = &found.function;
         let server = self.server(&function.server)?;
-        let arguments = read_arguments(found, request.caller, request.naming, request.arguments)?;
-        let validators = self.checked_parameters(found, &arguments)?;
-        let members = members_of(&arguments);
-        validators.check_whole(tool, &members)?;
+        let (arguments, members) = self.checked_members(request, found, tool)?;
         policy::check_function(server, function)?;
         let intent = self.audit.begin(request, function, &arguments)?;
         let outcome = self
@@ -40,6 +38,35 @@ impl Broker {
             .map_err(|error| self.without_secrets(error));
         intent.end(outcome.as_ref().map(|answer| (answer.status, answer.value.len())));
         outcome
+    }
+
+    /// The arguments, which fit, and as one object by the tool's own names.
+    fn checked_members<'a>(
+        &self,
+        request: CallRequest<'a>,
+        found: &'a Arc<FoundFunction>,
+        tool: &ToolTarget,
+    ) -> Result<(Arguments<'a>, Value), CallError> {
+        let check = || {
+            let arguments = read_arguments(found, request.caller, request.naming, request.arguments)?;
+            let validators = self.checked_parameters(found, &arguments)?;
+            let members = members_of(&arguments);
+            validators.check_whole(tool, &members)?;
+            Ok((arguments, members))
+        };
+        check().map_err(|error: CallError| {
+            if error.kind != CallErrorKind::Argument {
+                return error;
+            }
+            let validators = self.validators.of(found);
+            let refused = Refused {
+                request,
+                found,
+                tool,
+                validators: &validators,
+            };
+            refused.explain(error)
+        })
     }
 
     async fn send_to_tool(

@@ -89,6 +89,17 @@ impl FunctionValidators {
             .map_err(CallError::argument)
     }
 
+    /// The validator of a parameter, if its schema is sound.
+    pub(crate) fn of_parameter(&self, index: usize) -> Option<&Validator> {
+        let schema = &self.found.function.parameters.get(index)?.schema;
+        self.parameters.get(index)?.get_or_init(|| self.build(schema)).as_ref()
+    }
+
+    /// The validator of all arguments of a tool together.
+    pub(crate) fn of_whole(&self, tool: &ToolTarget) -> Option<&Validator> {
+        self.whole.get_or_init(|| self.build(&tool.input)).as_ref()
+    }
+
     /// Chooses how the body is sent, and checks its value for that.
     ///
     /// Files choose multipart and binary forms where there are such, of these the one of the type that the file says it has;

@@ -91,6 +91,27 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
 }
 
 #[test]
+fn all_that_is_wrong_with_arguments_is_told_at_once_with_what_is_expected() {
+    let project = compiled(&json!({"extra_tools": extra_tools()}), "");
+    let told = "Parameter validation failed for \"mcp__Time__getSum.v2\"\n\nErrors:\n  \
+        - Missing required parameter: firstNumber\n  \
+        - Unexpected parameter: firstNumbr (did you mean \"firstNumber\"?)\n  \
+        - Type mismatch for \"b\": expected null or number, got string\n  \
+        - Invalid value for \"kind\": must be one of `fast`, `exact`\n\n\
+        Expected parameters:\n  Required:\n    \u{2022} firstNumber: number\n  \
+        Optional:\n    \u{2022} b: number | null\n    \u{2022} kind: `fast`, `exact`\n\n\
+        You provided:\n  {\"firstNumbr\":1,\"b\":\"x\",\"kind\":\"quick\"}";
+    let python = "try:\n    await call_mcp_tool('mcp__Time__getSum.v2', {'firstNumbr': 1, 'b': 'x', 'kind': 'quick'})\n\
+        except Exception as error:\n    result = str(error)\n";
+    let typescript = "let said = '';\ntry { await callMCPTool('mcp__Time__getSum.v2', { firstNumbr: 1, b: 'x', kind: 'quick' }); } \
+        catch (error) { said = error.message; }\nexport default said;\n";
+    for (file, text) in [("p.py", python), ("p.ts", typescript)] {
+        project.write(file, text);
+        assert_eq!(project.run(&["exec", file, "--json"]).json()["data"], told, "{file}");
+    }
+}
+
+#[test]
 fn programs_of_both_languages_call_tools() {
     let project = compiled(&json!({}), "");
     let python = "from time_.functions import echo, fail, structured\nfrom mce import ToolError\n\
