@@ -12,4 +12,5 @@ mod machines;
 mod mcp_servers;
 mod paging;
 mod project;
+mod real_servers;
 mod serve;

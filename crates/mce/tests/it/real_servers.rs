@@ -1,0 +1,244 @@
+//! Nine MCP servers that others wrote behind one `mce serve`, as `scripts/install-mcp-servers` installs them: all listed, each
+//! called from Python and from TypeScript, three of them together in one program.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use mce_test::{FakeAnswer, FakeApi};
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::project::Project;
+
+/// What is in the page, and in a file.
+const MARK: &str = "Sesquipedalian";
+
+/// Where they are; `None`, and a word about it, if they are not installed.
+fn installed() -> Option<PathBuf> {
+    let named = mce_config::env::snapshot().remove("MCE_TEST_MCP_SERVERS").map(PathBuf::from);
+    let folder = named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-mcp"));
+    if folder.join("installed").exists() {
+        return Some(folder.canonicalize().unwrap());
+    }
+    eprintln!(
+        "NOT RUN: there are no MCP servers in `{}`; scripts/install-mcp-servers installs them",
+        folder.display()
+    );
+    None
+}
+
+/// Debian's browser; `None`, and a word about it, if it is not installed.
+fn chromium() -> Option<&'static str> {
+    let found = ["/usr/bin/chromium", "/usr/bin/chromium-browser"]
+        .into_iter()
+        .find(|path| Path::new(path).exists());
+    if found.is_none() {
+        eprintln!("NOT RUN: calls of the Playwright server, which need Debian's package `chromium`");
+    }
+    found
+}
+
+/// A server, how many tools it has, and a call of each language with a part of its answer.
+struct Server {
+    name: &'static str,
+    entry: Value,
+    tools: usize,
+    python: String,
+    typescript: String,
+    part: &'static str,
+}
+
+fn servers(folder: &Path, work: &Path, api: &FakeApi) -> Vec<Server> {
+    let node = |program: &str, args: &[&str]| {
+        let program = folder.join("node_modules").join(program);
+        let all: Vec<&str> = std::iter::once(program.to_str().unwrap()).chain(args.iter().copied()).collect();
+        json!({"command": "node", "args": all})
+    };
+    let official = |name: &str, args: &[&str]| node(&format!("@modelcontextprotocol/server-{name}/dist/index.js"), args);
+    let python =
+        |environment: &str, name: &str, args: &[&str]| json!({"command": folder.join(environment).join("bin").join(name), "args": args});
+    let here = work.to_str().unwrap();
+    let mut memory = official("memory", &[]);
+    memory["env"] = json!({"MEMORY_FILE_PATH": work.join("memory.json")});
+    let server = |name, entry, tools, python: &str, typescript: &str, part| Server {
+        name,
+        entry,
+        tools,
+        python: python.to_owned(),
+        typescript: typescript.to_owned(),
+        part,
+    };
+    let file = format!("{here}/notes.txt");
+    let address = format!("{}/page", api.origin());
+    vec![
+        server(
+            "everything",
+            official("everything", &["stdio"]),
+            16,
+            "everything.echo(message='hi')",
+            "everything.echo({ message: 'hi' })",
+            "Echo: hi",
+        ),
+        server(
+            "files",
+            official("filesystem", &[here]),
+            14,
+            &format!("files.read_text_file(path='{file}')"),
+            &format!("files.readTextFile({{ path: '{file}' }})"),
+            MARK,
+        ),
+        server(
+            "memory",
+            memory,
+            9,
+            "memory.create_entities(entities=[{'name': 'Ann', 'entityType': 'person', 'observations': ['is here']}])",
+            "memory.readGraph()",
+            "Ann",
+        ),
+        server(
+            "thinking",
+            official("sequential-thinking", &[]),
+            1,
+            "thinking.sequentialthinking(thought='x', next_thought_needed=False, thought_number=1, total_thoughts=1)",
+            "thinking.sequentialthinking({ thought: 'x', nextThoughtNeeded: false, thoughtNumber: 1, totalThoughts: 1 })",
+            "thoughtNumber",
+        ),
+        server(
+            "git",
+            python("python", "mcp-server-git", &["--repository", here]),
+            12,
+            &format!("git.git_log(repo_path='{here}')"),
+            &format!("git.gitLog({{ repoPath: '{here}' }})"),
+            "first",
+        ),
+        server(
+            "clock",
+            python("python", "mcp-server-time", &["--local-timezone", "UTC"]),
+            2,
+            "clock.get_current_time(timezone='Europe/Oslo')",
+            "clock.getCurrentTime({ timezone: 'Europe/Oslo' })",
+            "Europe/Oslo",
+        ),
+        server(
+            "database",
+            python("old-python", "mcp-server-sqlite", &["--db-path", &format!("{here}/db.sqlite")]),
+            6,
+            "database.read_query(query='SELECT 40 + 2 AS n')",
+            "database.readQuery({ query: 'SELECT 40 + 2 AS n' })",
+            "42",
+        ),
+        server(
+            "web",
+            python("python", "mcp-server-fetch", &["--allow-private-ips", "--ignore-robots-txt"]),
+            1,
+            &format!("web.fetch(url='{address}')"),
+            &format!("web.fetch({{ url: '{address}' }})"),
+            MARK,
+        ),
+        server(
+            "browser",
+            node(
+                "@playwright/mcp/cli.js",
+                &[
+                    "--headless",
+                    "--no-sandbox",
+                    "--isolated",
+                    "--executable-path",
+                    chromium().unwrap_or("chromium"),
+                ],
+            ),
+            25,
+            &format!("(browser.browser_navigate(url='{address}'), browser.browser_snapshot())[1]"),
+            &format!("browser.browserNavigate({{ url: '{address}' }}).then(() => browser.browserSnapshot())"),
+            MARK,
+        ),
+    ]
+}
+
+fn project(folder: &Path, api: &FakeApi) -> (Project, Vec<Server>) {
+    api.answer_with(|_| FakeAnswer::new(200, "text/html", format!("<html><body><h1>{MARK}</h1></body></html>")));
+    let project = Project::empty().with("MCE_EXECUTION_TIMEOUT_SECONDS", "100");
+    project.write("work/notes.txt", &format!("{MARK}, apple, pear"));
+    let work = project.file("work").canonicalize().unwrap();
+    for args in [
+        &["init", "-q"][..],
+        &[
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@example.com",
+            "commit",
+            "-qm",
+            "first",
+            "--allow-empty",
+        ],
+    ] {
+        let mut command = mce_jail::command("/usr/bin/git", &work);
+        assert!(command.args(args).status().unwrap().success());
+    }
+    let servers = servers(folder, &work, api);
+    let entries: serde_json::Map<String, Value> = servers
+        .iter()
+        .map(|server| (server.name.to_owned(), server.entry.clone()))
+        .collect();
+    // As people have them.
+    project.write(".mcp.json", &json!({"mcpServers": entries}).to_string());
+    (project, servers)
+}
+
+fn run(client: &mut Client, code: &str, language: &str) -> Value {
+    client
+        .call("execute_code", json!({"code": code, "description": "test", "language": language}))
+        .0
+}
+
+#[test]
+fn nine_servers_at_once_are_listed_and_called_from_both_languages() {
+    let Some(folder) = installed() else { return };
+    let api = FakeApi::start();
+    let (project, servers) = project(&folder, &api);
+    let (mut client, _) = Client::initialize(&project, "2025-11-25");
+    // Nothing was compiled: tools are listed in the background, and what takes longer than a request waits is said.
+    let listed = loop {
+        let listed = client.call("list_servers", json!({})).0;
+        if !listed.to_string().contains("starting") {
+            break listed;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    };
+    for server in &servers {
+        let found = listed["servers"].as_array().unwrap().iter().find(|one| one["name"] == server.name);
+        assert_eq!(found.unwrap()["functions"], server.tools, "{}: {listed}", server.name);
+    }
+    let called = servers.iter().filter(|server| server.name != "browser" || chromium().is_some());
+    for server in called {
+        let imports = format!("import {0}.functions as {0}\n", server.name);
+        let python = run(&mut client, &format!("{imports}result = {}\n", server.python), "python");
+        assert!(python["data"].to_string().contains(server.part), "{}: {python}", server.name);
+        let code = format!(
+            "import {{ {} }} from 'mce:servers';\nexport default await {};\n",
+            server.name, server.typescript
+        );
+        let typescript = run(&mut client, &code, "typescript");
+        assert!(
+            typescript["data"].to_string().contains(server.part),
+            "{}: {typescript}",
+            server.name
+        );
+    }
+    let together = format!(
+        "from files.functions import read_text_file\nfrom database.functions import create_table, write_query, read_query\n\
+         from memory.functions import create_entities, open_nodes\n\
+         words = read_text_file(path='{}/notes.txt')['content'].split(', ')\n\
+         create_table(query='CREATE TABLE words (word TEXT, size INTEGER)')\n\
+         for word in words:\n    write_query(query=f\"INSERT INTO words VALUES ('{{word}}', {{len(word)}})\")\n\
+         longest = str(read_query(query='SELECT word FROM words ORDER BY size DESC LIMIT 1'))\n\
+         create_entities(entities=[{{'name': 'longest', 'entityType': 'word', 'observations': [longest]}}])\n\
+         result = open_nodes(names=['longest'])['entities'][0]['observations']\n",
+        project.file("work").canonicalize().unwrap().display()
+    );
+    let answer = run(&mut client, &together, "python");
+    assert!(answer["data"][0].as_str().unwrap().contains(MARK), "{answer}");
+    let calls: Vec<&Value> = answer["calls"].as_array().unwrap().iter().map(|group| &group["function"]).collect();
+    assert_eq!(calls.len(), 6, "{calls:?}");
+}
