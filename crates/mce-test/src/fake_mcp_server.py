@@ -337,7 +337,10 @@ class Http(http.server.BaseHTTPRequestHandler):
                     self.close_connection = True
                     return
             except queue.Empty:
-                self.wfile.write(b": still here\n\n")
+                try:
+                    self.wfile.write(b": still here\n\n")
+                except OSError:
+                    return RECEIVED.append({"method": "closed", "params": message["params"]})
 
 
 class Server(http.server.ThreadingHTTPServer):

@@ -2,8 +2,9 @@
 //! request. Servers with `initialize` do not say over pipes which call a question belongs to; where several clients' requests
 //! could be meant, the answer is waited for until one is left, and from then on they are called one after another.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use rmcp::model::{ProgressToken, RequestId};
 use serde_json::Value;
@@ -16,6 +17,8 @@ use crate::redact::Redactor;
 const MAX_QUESTION_BYTES: usize = 4 << 20;
 /// Bytes of a log message and characters of the words of a progress.
 const MAX_WORDS: usize = 2000;
+/// Calls that are remembered after their end.
+const MAX_ENDED: usize = 64;
 
 /// The calls of one connection.
 #[derive(Debug)]
@@ -30,10 +33,20 @@ pub(super) struct Callers {
 #[derive(Debug, Default)]
 struct State {
     calls: Vec<Caller>,
+    /// The last ones, oldest first.
+    ended: VecDeque<Ended>,
     /// Questions that wait until it is clear whose they are.
     open_questions: usize,
     /// It asks without saying for which call.
     is_exclusive: bool,
+}
+
+/// A call that has ended. What was told of it just before is handled beside its answer, perhaps later.
+#[derive(Debug)]
+struct Ended {
+    number: u64,
+    client: Weak<dyn ClientRequests>,
+    token: ProgressToken,
 }
 
 #[derive(Debug)]
@@ -50,6 +63,36 @@ fn is_same(one: &Arc<dyn ClientRequests>, other: &Arc<dyn ClientRequests>) -> bo
 impl State {
     fn admits(&self, client: &Arc<dyn ClientRequests>) -> bool {
         !self.is_exclusive || self.calls.iter().all(|call| is_same(&call.client, client))
+    }
+
+    fn end(&mut self, number: u64) {
+        let Some(place) = self.calls.iter().position(|call| call.number == number) else {
+            return;
+        };
+        let Caller { client, sent, .. } = self.calls.swap_remove(place);
+        if let Some((_, token)) = sent {
+            if self.ended.len() >= MAX_ENDED {
+                self.ended.pop_front();
+            }
+            self.ended.push_back(Ended {
+                number,
+                client: Arc::downgrade(&client),
+                token,
+            });
+        }
+    }
+
+    /// Whose call has this token, and its number.
+    fn of_token(&self, token: &ProgressToken) -> Option<(Arc<dyn ClientRequests>, u64)> {
+        let under_way = self
+            .calls
+            .iter()
+            .find(|call| call.sent.as_ref().is_some_and(|(_, sent)| sent == token));
+        if let Some(call) = under_way {
+            return Some((Arc::clone(&call.client), call.number));
+        }
+        let ended = self.ended.iter().find(|ended| ended.token == *token)?;
+        Some((ended.client.upgrade()?, ended.number))
     }
 
     /// The clients' requests for which calls are under way.
@@ -91,9 +134,7 @@ impl Entered<'_> {
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        self.callers
-            .state
-            .send_modify(|state| state.calls.retain(|call| call.number != self.number));
+        self.callers.state.send_modify(|state| state.end(self.number));
     }
 }
 
@@ -215,14 +256,7 @@ impl Callers {
 
     /// Passes the progress of a call on.
     pub(super) fn tell_progress(&self, token: &ProgressToken, progress: f64, total: Option<f64>, message: Option<&str>) {
-        let found = {
-            let state = self.state.borrow();
-            let found = state
-                .calls
-                .iter()
-                .find(|call| call.sent.as_ref().is_some_and(|(_, sent)| sent == token));
-            found.map(|call| (Arc::clone(&call.client), call.number))
-        };
+        let found = self.state.borrow().of_token(token);
         if let Some((client, call)) = found {
             client.progress(Progress {
                 call,

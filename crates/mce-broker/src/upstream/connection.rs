@@ -8,11 +8,11 @@ use std::time::Duration;
 use mce_config::Era;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest as Request, ListToolsRequest, PaginatedRequestParams, RequestId,
-    RequestMetaObject, ServerPeerInfo, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest as Request, ListToolsRequest, PaginatedRequestParams,
+    RequestId, RequestMetaObject, RootsListChangedNotification, ServerPeerInfo, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RunningService, ServiceError};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
 
@@ -97,6 +97,30 @@ impl Connection {
     pub(super) async fn close(&self) {
         // An error is a panic of the task that served it, which has ended then.
         let _ = self.service.lock().await.close().await;
+    }
+
+    /// Tells a server with `initialize` which log messages are wanted between calls; others are told with each call.
+    pub(super) async fn tell_log_level(&self) {
+        let can_log = self.info().is_some_and(|info| info.capabilities.logging.is_some());
+        let level = self.callers.standing.log_level().map(serde_json::to_value);
+        if let (Era::Legacy, true, Some(Ok(level))) = (self.era, can_log, level)
+            && let Ok(request) = serde_json::from_value(json!({"method": "logging/setLevel", "params": {"level": level}}))
+        {
+            // Fails if it is closed, or does not do it: nothing depends on that.
+            let _ = self.peer.send_request(request).await;
+        }
+    }
+
+    /// Tells a server with `initialize` that the client has other folders now.
+    pub(super) async fn tell_roots_changed(&self) {
+        if self.era == Era::Legacy {
+            let notice = RootsListChangedNotification::default();
+            // Fails if it is closed, and then there is nobody to tell.
+            let _ = self
+                .peer
+                .send_notification(ClientNotification::RootsListChangedNotification(notice))
+                .await;
+        }
     }
 
     /// All pages.

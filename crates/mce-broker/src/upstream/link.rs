@@ -217,6 +217,8 @@ impl Server {
             Ok((connection, era)) => {
                 let connection = Arc::new(connection);
                 inner.link = Link::Up(Arc::clone(&connection));
+                let told = Arc::clone(&connection);
+                tokio::spawn(async move { told.tell_log_level().await });
                 inner.failures = 0;
                 inner.era = Some(era);
                 if std::mem::replace(&mut inner.was_up, true) {

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mce_config::{Era, Origin, ServerSettings, Settings};
-use rmcp::model::{CancelledNotification, CancelledNotificationParam, ClientNotification, RequestId, RootsListChangedNotification};
+use rmcp::model::{CancelledNotification, CancelledNotificationParam, ClientNotification, RequestId};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
@@ -43,7 +43,7 @@ pub use connection::{ToolAnswer, ToolList};
 pub use upstream_error::{UpstreamError, UpstreamStep};
 
 use crate::redact::Redactor;
-use connection::Call;
+use connection::{Call, Connection};
 use link::{Seen, Server};
 use notes::Notes;
 use open::Opening;
@@ -201,17 +201,19 @@ impl Upstreams {
 
     /// Tells servers with `initialize` that the client has other folders now.
     pub async fn tell_roots_changed(&self) {
-        let notice = RootsListChangedNotification::default();
-        self.tell_all(&ClientNotification::RootsListChangedNotification(notice)).await;
+        futures_util::future::join_all(self.connected().map(async |connection| connection.tell_roots_changed().await)).await;
     }
 
-    async fn tell_all(&self, notice: &ClientNotification) {
-        let connected = self.servers.values().filter_map(|server| match server.seen() {
-            Seen::Up(connection, Era::Legacy) => Some(connection),
-            Seen::Up(_, Era::Auto | Era::Modern) | Seen::Down | Seen::Opening | Seen::Failed { .. } | Seen::Closed => None,
-        });
-        // Fails if a connection is closed, and then there is nobody to tell.
-        futures_util::future::join_all(connected.map(async |connection| connection.peer.send_notification(notice.clone()).await)).await;
+    /// Tells servers with `initialize` which log messages the client between its requests wants now.
+    pub async fn tell_log_level(&self) {
+        futures_util::future::join_all(self.connected().map(async |connection| connection.tell_log_level().await)).await;
+    }
+
+    fn connected(&self) -> impl Iterator<Item = Arc<Connection>> {
+        self.servers.values().filter_map(|server| match server.seen() {
+            Seen::Up(connection, _) => Some(connection),
+            Seen::Down | Seen::Opening | Seen::Failed { .. } | Seen::Closed => None,
+        })
     }
 
     /// Names of servers whose tools may have changed: they said so, or were connected anew. A receiver that lags behind should

@@ -27,7 +27,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use mce_broker::{
     AnswerValue, Broker, BrokerOptions, CallLimits, CallRequest, Caller, CatalogSource, ClientRequests, Naming, NewRecipe, NoClient,
-    Recipes, ResultLimits, Results, UpstreamState,
+    Recipes, ResultLimits, Results, UpstreamState, Upstreams,
 };
 use mce_catalog::catalog::Catalog;
 use mce_config::{ServerSettings, Settings};
@@ -162,6 +162,11 @@ impl App {
 
     pub(crate) fn discovery(&self) -> &Arc<Discovery> {
         &self.discovery
+    }
+
+    /// MCP servers of the settings.
+    pub(crate) fn upstreams(&self) -> &Arc<Upstreams> {
+        self.broker.upstreams()
     }
 
     pub(crate) fn skills(&self) -> &Skills {

@@ -9,15 +9,17 @@ use rmcp::transport::stdio_pipes;
 use crate::app::App;
 use crate::cli::{CompileArgs, ServeArgs, Transport};
 use crate::failure::Failure;
-use crate::server::{EndOfInput, Handler, WithoutLoneSurrogates};
+use crate::server::{EndOfInput, Handler, StandingClient, WithoutLoneSurrogates};
 use crate::setup::Setup;
 
 /// Serves until the client closes stdin, then ends all children.
 pub(crate) async fn serve(setup: &Setup, args: &ServeArgs) -> Result<ExitCode, Failure> {
     let Transport::Stdio = args.transport;
-    let app = Arc::new(App::open(setup, setup.settings()?)?);
+    let client = Arc::<StandingClient>::default();
+    let standing = Arc::<StandingClient>::clone(&client);
+    let app = Arc::new(App::open_for(setup, setup.settings()?, standing)?);
     app.start_in_background();
-    let result = serve_stdio(&app).await;
+    let result = serve_stdio(&app, client).await;
     app.close().await;
     result.map(|()| ExitCode::SUCCESS)
 }
@@ -50,9 +52,9 @@ async fn terminated() {
     }
 }
 
-async fn serve_stdio(app: &Arc<App>) -> Result<(), Failure> {
+async fn serve_stdio(app: &Arc<App>, client: Arc<StandingClient>) -> Result<(), Failure> {
     let (stdin, stdout) = stdio_pipes();
-    let served = Handler::new(Arc::clone(app))?
+    let served = Handler::new(Arc::clone(app), client)?
         .serve((WithoutLoneSurrogates::new(EndOfInput::new(stdin, app.end())), stdout))
         .await;
     match served {

@@ -35,7 +35,7 @@ impl Conversation {
     /// Connects a client to a server over a pipe, and reads what every client reads.
     pub(super) async fn start(terminal: Terminal, app: &Arc<App>) -> Result<Self, Failure> {
         let (client_end, server_end) = tokio::io::duplex(PIPE_BYTES);
-        let handler = Handler::new(Arc::clone(app))?;
+        let handler = Handler::new(Arc::clone(app), Arc::default())?;
         tokio::spawn(async move {
             if let Ok(server) = handler.serve(server_end).await {
                 let _ = server.waiting().await;

@@ -2,14 +2,22 @@
 
 use std::sync::Arc;
 
-use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
+#[expect(deprecated, reason = "clients still use it")]
+use rmcp::model::SetLevelRequestParams;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock, GetPromptRequestParams,
     GetPromptResponse, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ReadResourceRequestParams, ReadResourceResponse, ServerConfig, Tool,
 };
+use rmcp::service::NotificationContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::Map;
 
+use super::client_call::ClientCall;
+use super::conversation::{self, Conversation, Open};
+use super::parking::{self, Parking};
+use super::standing_client::StandingClient;
 use super::surface::{self, Context, Surface};
 use crate::app::{App, Behalf};
 use crate::failure::Failure;
@@ -19,6 +27,9 @@ use crate::failure::Failure;
 pub(crate) struct Handler {
     app: Arc<App>,
     surface: Arc<dyn Surface>,
+    /// The client between its requests.
+    client: Arc<StandingClient>,
+    parking: Arc<Parking>,
 }
 
 impl Handler {
@@ -27,15 +38,61 @@ impl Handler {
     /// # Errors
     ///
     /// A failure of type `config` if this version does not have it.
-    pub(crate) fn new(app: Arc<App>) -> Result<Self, Failure> {
+    pub(crate) fn new(app: Arc<App>, client: Arc<StandingClient>) -> Result<Self, Failure> {
         let surface = surface::open(&app)?;
-        Ok(Self { app, surface })
+        let settings = &app.settings().client;
+        let parking = Arc::new(Parking::new(settings.waiting_calls, settings.wait)?);
+        Ok(Self {
+            app,
+            surface,
+            client,
+            parking,
+        })
+    }
+
+    /// Begins a call, which goes on by itself from then on.
+    fn begin(&self, request: CallToolRequestParams, context: &Context) -> Conversation {
+        let abilities = conversation::abilities(context.client_capabilities().as_ref());
+        let (call, inbox) = ClientCall::new(abilities, Arc::clone(&self.client), self.app.settings().client.wait);
+        let behalf = Behalf::of(Arc::<ClientCall>::clone(&call));
+        let surface = Arc::clone(&self.surface);
+        Conversation::new(call, inbox, async move { surface.call(request, &behalf).await })
+    }
+
+    /// Asks the client for its folders, if it has any, and tells the MCP servers if they are others than before.
+    async fn learn_roots(&self, context: NotificationContext<RoleServer>) {
+        let has_roots = context.peer.peer_info().is_some_and(|info| info.capabilities.roots.is_some());
+        if has_roots
+            && let Some(roots) = conversation::roots(&context.peer).await
+            && self.client.keep_roots(roots)
+        {
+            self.app.upstreams().tell_roots_changed().await;
+        }
     }
 }
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        self.surface.config()
+        let mut config = self.surface.config();
+        config.capabilities.logging = Some(Map::new());
+        config
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.learn_roots(context).await;
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        self.learn_roots(context).await;
+    }
+
+    #[expect(deprecated, reason = "clients still use it")]
+    async fn set_level(&self, request: SetLevelRequestParams, context: Context) -> Result<(), ErrorData> {
+        if let Ok(Ok(level)) = serde_json::to_value(request.level).map(serde_json::from_value) {
+            self.client.set_logs(level, conversation::log_channel(context.peer));
+            self.app.upstreams().tell_log_level().await;
+        }
+        Ok(())
     }
 
     async fn list_tools(&self, request: Option<PaginatedRequestParams>, _: Context) -> Result<ListToolsResult, ErrorData> {
@@ -46,17 +103,22 @@ impl ServerHandler for Handler {
         self.surface.tool(name)
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
-        let behalf = Behalf::nobody();
-        // Dropping the answer's future ends the run and its host calls.
-        let result = tokio::select! {
-            result = self.surface.call(request, &behalf) => result,
-            () = context.ct.cancelled() => Err(Failure::internal("the request was cancelled")),
-            () = self.app.ended() => Err(Failure::internal("the client has gone")),
+    async fn call_tool(&self, mut request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
+        let binding = parking::binding(&request);
+        let conversation = match self.parking.take(&mut request, &binding)? {
+            Some(parked) => parked,
+            None => self.begin(request, &context),
         };
-        Ok(result
-            .unwrap_or_else(|failure| CallToolResult::error(vec![ContentBlock::text(failure.to_json().to_string())]))
-            .into())
+        let open = Open {
+            context: &context,
+            parking: &self.parking,
+            binding: &binding,
+            app: &self.app,
+        };
+        Ok(conversation
+            .go_on(open)
+            .await
+            .unwrap_or_else(|failure| CallToolResult::error(vec![ContentBlock::text(failure.to_json().to_string())]).into()))
     }
 
     async fn list_prompts(&self, request: Option<PaginatedRequestParams>, _: Context) -> Result<ListPromptsResult, ErrorData> {

@@ -1,10 +1,14 @@
 //! MCP as a server.
 
+mod client_call;
 mod code;
+mod conversation;
 mod end_of_input;
 mod handler;
 mod lone_surrogates;
+mod parking;
 mod promoted;
+mod standing_client;
 mod surface;
 mod texts;
 pub(crate) mod tools;
@@ -13,3 +17,4 @@ pub(crate) use end_of_input::EndOfInput;
 pub(crate) use handler::Handler;
 pub(crate) use lone_surrogates::WithoutLoneSurrogates;
 pub(crate) use promoted::tool_of;
+pub(crate) use standing_client::StandingClient;

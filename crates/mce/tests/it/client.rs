@@ -70,6 +70,13 @@ impl Client {
         client
     }
 
+    /// What the client can do, for a version without handshake.
+    pub(crate) fn set_capabilities(&mut self, capabilities: Value) {
+        if let Some(meta) = &mut self.meta {
+            meta["io.modelcontextprotocol/clientCapabilities"] = capabilities;
+        }
+    }
+
     pub(crate) fn process_id(&self) -> u32 {
         self.child.id()
     }

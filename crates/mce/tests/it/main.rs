@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod asking;
 mod client;
 mod commands;
 mod compile;
@@ -11,6 +12,8 @@ mod large_document;
 mod machines;
 mod mcp_servers;
 mod paging;
+mod parked;
+mod person;
 mod project;
 mod real_servers;
 mod serve;
