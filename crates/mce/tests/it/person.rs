@@ -24,9 +24,12 @@ pub(crate) struct Person {
     abilities: Value,
     pause: Duration,
     pub(crate) asked: Arc<Mutex<Vec<Value>>>,
-    pub(crate) progress: Arc<Mutex<Vec<(f64, Option<f64>)>>>,
+    pub(crate) progress: Arc<Mutex<Vec<Told>>>,
     pub(crate) logs: Arc<Mutex<Vec<(String, Value)>>>,
 }
+
+/// Progress and its total.
+pub(crate) type Told = (f64, Option<f64>);
 
 /// The person, connected.
 pub(crate) struct Connected {
@@ -69,7 +72,7 @@ impl Person {
     /// Starts `mce serve` and connects to it.
     pub(crate) async fn connect(self, project: &Project, era: ClientEra) -> Connected {
         let mut command = Command::from(project.command(&["serve"]));
-        let stderr = std::fs::File::create(project.file("stderr")).unwrap();
+        let stderr = Stdio::from(fs_err::File::create(project.file("stderr")).unwrap().into_file());
         let command = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
