@@ -184,3 +184,19 @@ async fn a_place_at_another_origin_is_not_posted_to() {
     let error = listing.await.unwrap().unwrap_err();
     assert!(matches!(error, UpstreamError::Redirected { .. }), "{error}");
 }
+
+#[tokio::test]
+async fn a_call_that_is_dropped_is_cancelled_in_the_way_of_each_era() {
+    for (way, era, told) in [
+        ("events", "legacy", "notifications/cancelled"),
+        ("sse", "legacy", "notifications/cancelled"),
+        // Closing the stream of the answer is what cancels.
+        ("events", "modern", "closed"),
+    ] {
+        let (bench, _server) = bench(&json!({"http": way, "era": era}), HttpTransport::Auto, |_| {});
+        bench.upstreams.connect("s").await.unwrap();
+        let dropped = tokio::time::timeout(Duration::from_millis(300), bench.call("never", json!({}))).await;
+        assert!(dropped.is_err(), "{way} {era}");
+        bench.until_received(told).await;
+    }
+}

@@ -7,6 +7,7 @@ mod client;
 mod commands;
 mod compile;
 mod control;
+mod everything;
 mod fetch;
 mod large_document;
 mod machines;

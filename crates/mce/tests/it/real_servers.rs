@@ -14,7 +14,7 @@ use crate::project::Project;
 const MARK: &str = "Sesquipedalian";
 
 /// Where they are; `None`, and a word about it, if they are not installed.
-fn installed() -> Option<PathBuf> {
+pub(crate) fn installed() -> Option<PathBuf> {
     let named = mce_config::env::snapshot().remove("MCE_TEST_MCP_SERVERS").map(PathBuf::from);
     let folder = named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-mcp"));
     if folder.join("installed").exists() {
