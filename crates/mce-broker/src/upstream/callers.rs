@@ -4,7 +4,8 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use rmcp::model::{ProgressToken, RequestId};
 use serde_json::Value;
@@ -17,6 +18,11 @@ use crate::redact::Redactor;
 const MAX_QUESTION_BYTES: usize = 4 << 20;
 /// Bytes of a log message and characters of the words of a progress.
 const MAX_WORDS: usize = 2000;
+/// Questions that wait until it is clear whose they are.
+const MAX_OPEN_QUESTIONS: usize = 32;
+/// Lines of a server in our log, in each [`LOG_WINDOW`].
+const MAX_LOG_LINES: u32 = 100;
+const LOG_WINDOW: Duration = Duration::from_secs(10);
 /// Calls that are remembered after their end.
 const MAX_ENDED: usize = 64;
 
@@ -28,6 +34,8 @@ pub(super) struct Callers {
     pub(super) standing: Arc<dyn ClientRequests>,
     pub(super) redactor: Arc<Redactor>,
     state: watch::Sender<State>,
+    // When the window began, and how many lines it has; held for one look.
+    lines: Mutex<(Option<Instant>, u32)>,
 }
 
 #[derive(Debug, Default)]
@@ -154,6 +162,7 @@ impl Callers {
             standing,
             redactor,
             state: watch::Sender::default(),
+            lines: Mutex::default(),
         }
     }
 
@@ -233,10 +242,17 @@ impl Callers {
     }
 
     async fn asked_by(&self) -> Result<Arc<dyn ClientRequests>, ClientRefusal> {
-        self.state.send_modify(|state| {
-            state.open_questions += 1;
+        let is_taken = self.state.send_if_modified(|state| {
+            let has_place = state.open_questions < MAX_OPEN_QUESTIONS;
+            state.open_questions += usize::from(has_place);
             state.is_exclusive = true;
+            has_place
         });
+        if !is_taken {
+            return Err(ClientRefusal {
+                message: "too many questions wait".to_owned(),
+            });
+        }
         let _open = Open(&self.state);
         let mut changes = self.state.subscribe();
         // With as many questions as callers, none of them will end.
@@ -267,6 +283,21 @@ impl Callers {
         }
     }
 
+    fn has_place_in_log(&self) -> bool {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.0.is_none_or(|since| since.elapsed() > LOG_WINDOW) {
+            *lines = (Some(Instant::now()), 0);
+        }
+        lines.1 = lines.1.saturating_add(1);
+        if lines.1 == MAX_LOG_LINES {
+            tracing::warn!(
+                server = &*self.server,
+                "an MCP server logs too much: the rest is dropped for some seconds"
+            );
+        }
+        lines.1 < MAX_LOG_LINES
+    }
+
     /// Passes a log message on: to the client that wants it, else to our log.
     pub(super) fn tell_log(&self, level: LogLevel, logger: Option<String>, data: &Value) {
         let text = data.to_string();
@@ -286,6 +317,9 @@ impl Callers {
         };
         let only = self.state.borrow().only_client();
         if only.is_some_and(|client| client.log(&message)) || self.standing.log(&message) {
+            return;
+        }
+        if !self.has_place_in_log() {
             return;
         }
         let (server, text) = (message.server, message.data.to_string());

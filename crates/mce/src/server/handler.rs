@@ -27,7 +27,8 @@ use crate::failure::Failure;
 pub(crate) struct Handler {
     app: Arc<App>,
     surface: Arc<dyn Surface>,
-    /// The client between its requests.
+    /// The client between its requests. That of the process is known to the MCP servers; another client has one of its own, so
+    /// that none is told what another said.
     client: Arc<StandingClient>,
     parking: Arc<Parking>,
 }

@@ -18,6 +18,8 @@ pub(crate) struct Client {
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
     next_id: u64,
+    /// What came besides answers.
+    pub(crate) notices: Vec<Value>,
     /// Added to the parameters of each request, for versions without `initialize`.
     meta: Option<Value>,
 }
@@ -46,6 +48,7 @@ impl Client {
             stdin,
             lines,
             next_id: 0,
+            notices: Vec::new(),
             meta: None,
         }
     }
@@ -70,10 +73,10 @@ impl Client {
         client
     }
 
-    /// What the client can do, for a version without handshake.
-    pub(crate) fn set_capabilities(&mut self, capabilities: Value) {
+    /// Sets what each request says of its client, for a version without handshake.
+    pub(crate) fn set_meta(&mut self, key: &str, value: Value) {
         if let Some(meta) = &mut self.meta {
-            meta["io.modelcontextprotocol/clientCapabilities"] = capabilities;
+            meta[key] = value;
         }
     }
 
@@ -119,6 +122,7 @@ impl Client {
             if message["id"] == id {
                 return message.get("result").or_else(|| message.get("error")).cloned().unwrap_or_default();
             }
+            self.notices.push(message);
         }
     }
 

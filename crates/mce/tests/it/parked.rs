@@ -24,7 +24,10 @@ fn project_of(era: &str) -> Project {
 
 fn client(project: &Project) -> Client {
     let mut client = Client::stateless(project, "2026-07-28");
-    client.set_capabilities(json!({"elicitation": {}, "sampling": {}}));
+    client.set_meta(
+        "io.modelcontextprotocol/clientCapabilities",
+        json!({"elicitation": {}, "sampling": {}}),
+    );
     client
 }
 
@@ -173,6 +176,33 @@ fn questions_of_the_same_moment_come_together() {
     let answer = json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "yes"}});
     let done = client.request("tools/call", retry(code, &asked, &answer));
     assert_eq!(text(&done)["data"], json!(["yes", "yes", "yes", "yes", "yes"]), "{done}");
+}
+
+#[test]
+fn progress_and_logs_come_with_the_request_that_is_open() {
+    let project = project();
+    let mut client = client(&project);
+    let code = "import time\nfrom time_.functions import elicitation, log, progress\nprogress()\ntime.sleep(0.5)\nelicitation()\nprogress()\n\
+        log(level='error', data=1)\nlog(level='info', data=2)\ntime.sleep(0.5)";
+    client.set_meta("progressToken", json!("first"));
+    let asked = ask(&mut client, code);
+    client.set_meta("progressToken", json!("second"));
+    client.set_meta("io.modelcontextprotocol/logLevel", json!("warning"));
+    client.request("tools/call", retry(code, &asked, &accepted()));
+    let of = |method: &'static str| {
+        client
+            .notices
+            .iter()
+            .filter(move |notice| notice["method"] == method)
+            .map(|notice| &notice["params"])
+    };
+    let told: Vec<_> = of("notifications/progress")
+        .map(|params| (params["progressToken"].clone(), params["progress"].clone()))
+        .collect();
+    assert_eq!(told.first().unwrap().0, "first", "{told:?}");
+    assert_eq!(*told.last().unwrap(), (json!("second"), json!(4.0)), "{told:?}");
+    let logs: Vec<_> = of("notifications/message").collect();
+    assert_eq!(logs, [&json!({"level": "error", "logger": "time_.fake", "data": 1})]);
 }
 
 #[test]
