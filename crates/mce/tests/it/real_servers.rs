@@ -48,6 +48,7 @@ struct Server {
     part: &'static str,
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn servers(folder: &Path, work: &Path, api: &FakeApi) -> Vec<Server> {
     let node = |program: &str, args: &[&str]| {
         let program = folder.join("node_modules").join(program);
