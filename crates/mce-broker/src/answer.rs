@@ -48,6 +48,8 @@ pub struct Answer {
     pub headers: Vec<(String, String)>,
     /// Content blocks of a tool, a JSON array, where they were asked for: also what the value leaves out.
     pub content: Option<Box<RawValue>>,
+    /// The shape of the value, of a tool that does not say what it answers with.
+    pub shape: Option<Value>,
     /// From the start of the call to its end.
     pub elapsed: Duration,
 }

@@ -256,6 +256,7 @@ impl Broker {
             status: Some(status),
             headers,
             content: None,
+            shape: None,
             elapsed: started.elapsed(),
         })
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use mce_catalog::catalog::is_untyped;
 use mce_catalog::function::ToolTarget;
+use mce_catalog::observed::shape_of;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -96,7 +98,9 @@ impl Broker {
             .with_content
             .then(|| clean(&Value::Array(answer.content.clone())))
             .transpose()?;
-        let value = match value_of(answer) {
+        let value = value_of(answer);
+        let shape = is_untyped(&found.function).then(|| clean(&shape_of(&value))).transpose()?;
+        let value = match value {
             Value::Null => AnswerValue::Empty,
             value => AnswerValue::Json(clean(&value)?),
         };
@@ -107,6 +111,7 @@ impl Broker {
             status: None,
             headers: Vec::new(),
             content,
+            shape: shape.and_then(|shape| serde_json::from_str(shape.get()).ok()),
             elapsed: started.elapsed(),
         })
     }

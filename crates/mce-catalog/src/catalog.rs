@@ -8,11 +8,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use serde_json::Value;
+
 pub use crate::view::ServerView;
 use crate::{
-    function::{Function, SecurityScheme, Types},
+    function::{Function, SecurityScheme, Target, Types},
     lookup::{LookupError, Reference, closest},
-    schema,
+    observed, schema,
     search::{Found, Hit, Place, Ranking, rank, words::name_words},
     store::{FunctionRow, Store, StoreError},
     view::FilledArgument,
@@ -151,13 +153,36 @@ impl Catalog {
     /// [`LookupError`]; one that exists but is hidden is [`LookupError::Hidden`].
     pub fn function(&self, server: &str, name: &str) -> Result<Function, LookupError> {
         let view = self.view(server)?;
-        match self.visibility(view)? {
-            None => self.plain_function(view, name).map(show_assumed),
+        let mut function = match self.visibility(view)? {
+            None => self.plain_function(view, name)?,
             Some(visibility) => {
                 let (ruled, function) = self.ruled_function(view, &visibility, name)?;
-                Ok(show_assumed(ruled.shown(function, view.rules.pagination.as_ref())))
+                ruled.shown(function, view.rules.pagination.as_ref())
             }
+        };
+        if is_untyped(&function) {
+            let seen = self.store.observed(&view.location, &function.operation)?;
+            function.result = seen.map(observed::as_result);
         }
+        Ok(show_assumed(function))
+    }
+
+    /// Keeps the shape of an answer, where the function's author does not say what it answers with. Gives whether it was a
+    /// new one.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError`]
+    pub fn observe(&self, server: &str, function: &str, shape: &Value) -> Result<bool, LookupError> {
+        let view = self.view(server)?;
+        let operation = self.function(server, function)?.operation;
+        let known = self.store.observed(&view.location, &operation)?;
+        let all = known.as_ref().map_or_else(|| shape.clone(), |known| observed::merged(known, shape));
+        let is_new = known.as_ref() != Some(&all);
+        if is_new {
+            self.store.observe(&view.location, &operation, &all)?;
+        }
+        Ok(is_new)
     }
 
     /// A function by `server.function`, `server:METHOD /path` or `mcp__server__function`, as the server shows it.
@@ -444,6 +469,11 @@ impl Catalog {
             closest,
         })
     }
+}
+
+/// Whether it is a tool that does not say what it answers with.
+pub fn is_untyped(function: &Function) -> bool {
+    function.result.is_none() && matches!(function.target, Target::Tool(_))
 }
 
 fn hit(view: &ServerView, row: FunctionRow, score: f32) -> Hit {

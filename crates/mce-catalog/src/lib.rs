@@ -6,6 +6,7 @@ mod digest;
 pub mod function;
 pub mod lookup;
 pub mod names;
+pub mod observed;
 pub mod openapi;
 mod pagination;
 pub mod schema;

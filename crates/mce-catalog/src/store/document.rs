@@ -181,6 +181,7 @@ impl Store {
             let gone: Vec<String> = all.into_iter().filter(|location| !kept.contains(location.as_str())).collect();
             for location in &gone {
                 remove(transaction, location)?;
+                transaction.execute("DELETE FROM catalog_observed WHERE location = ?1", [location])?;
             }
             Ok(gone)
         })

@@ -1,13 +1,14 @@
 //! The catalog's SQLite file: compiled documents by location, their functions and types, and the search index.
 //!
 //! It knows no server names and no settings, so that changing those never needs a compile. Everything in it can be made
-//! again from the documents; a file with another layout is emptied, not converted. All table names start with `catalog_`:
+//! again from the documents, but for the shapes of answers, which will be seen again; a file with another layout is emptied, not converted. All table names start with `catalog_`:
 //! other parts of the program may keep tables in the same file.
 
 mod document;
 mod error;
 mod function;
 mod index;
+mod observed;
 
 use std::{
     path::{Path, PathBuf},
@@ -28,18 +29,19 @@ pub(crate) use self::{
 };
 
 /// Counts up with each change of the tables or of what is written into them.
-const LAYOUT: i64 = 2;
+const LAYOUT: i64 = 3;
 /// How long a write waits for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Statements that stay prepared.
 const PREPARED_STATEMENTS: usize = 64;
 
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 8] = [
     "catalog_layout",
     "catalog_generation",
     "catalog_document",
     "catalog_function",
     "catalog_type",
+    "catalog_observed",
     "catalog_words",
     "catalog_search",
 ];
@@ -60,6 +62,8 @@ const CREATE: &str = "
     CREATE INDEX catalog_function_operation ON catalog_function (document, operation);
     CREATE INDEX catalog_function_operation_id ON catalog_function (document, operation_id);
     CREATE TABLE catalog_type (document INTEGER NOT NULL, name TEXT NOT NULL, schema TEXT NOT NULL, PRIMARY KEY (document, name))
+        WITHOUT ROWID;
+    CREATE TABLE catalog_observed (location TEXT NOT NULL, operation TEXT NOT NULL, shape TEXT NOT NULL, PRIMARY KEY (location, operation))
         WITHOUT ROWID;
     CREATE VIRTUAL TABLE catalog_search USING fts5(
         name, path, tags, summary, description, parameters,

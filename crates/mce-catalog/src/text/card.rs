@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     function::{Advance, Body, Function, Location, Pagination, Parameter, Target, Types},
+    observed::is_observed,
     schema,
 };
 
@@ -69,6 +70,9 @@ pub struct Card {
     pub body: Option<BodyCard>,
     /// The type of a successful answer.
     pub result: String,
+    /// The type is that of answers so far; its author does not say what it answers with.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub observed: bool,
     /// How its answer goes on over further pages, and what gives them all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paginates: Option<String>,
@@ -156,6 +160,7 @@ pub fn card(function: &Function, types: &Types, language: Language, budget: usiz
             .collect(),
         body: function.body.as_ref().map(|body| body_card(body, &parts, &annotation)),
         result: annotation(&parts.result),
+        observed: function.result.as_ref().is_some_and(is_observed),
         paginates: function
             .pagination
             .as_ref()

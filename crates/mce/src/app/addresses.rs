@@ -133,6 +133,7 @@ mod tests {
             status: Some(200),
             headers: vec![("link".to_owned(), "</b?p=1>; rel=prev, </b?p=2>; rel=\"next\"".to_owned())],
             content: None,
+            shape: None,
             elapsed: Duration::ZERO,
         };
         let addresses = Addresses::default();

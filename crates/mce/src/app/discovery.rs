@@ -1,7 +1,7 @@
 //! What can be called: lists, searches, cards and stubs, from the catalog, as the model and the commands get them.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mce_broker::{UpstreamStatus, Upstreams};
 use mce_catalog::catalog::{Catalog, SearchQuery, ServerSummary};
@@ -19,6 +19,8 @@ use crate::failure::Failure;
 
 /// Servers that `list_servers` names at most.
 const LISTED_SERVERS: usize = 60;
+/// Functions whose last shape is remembered.
+const SEEN_SHAPES: usize = 1_000;
 /// Hits of a search without a limit of its own.
 const HITS: usize = 8;
 /// Hits of a search at most.
@@ -51,6 +53,8 @@ pub(crate) struct Wanted {
 pub(crate) struct Discovery {
     catalog: Arc<Catalog>,
     upstreams: Arc<Upstreams>,
+    // The last shapes of answers, by function: most calls have nothing new. Held while one is looked up.
+    seen: Mutex<HashMap<String, Value>>,
 }
 
 /// One function of `mce functions --json`.
@@ -76,7 +80,31 @@ pub(crate) struct FoundFunction {
 
 impl Discovery {
     pub(crate) fn new(catalog: Arc<Catalog>, upstreams: Arc<Upstreams>) -> Self {
-        Self { catalog, upstreams }
+        Self {
+            catalog,
+            upstreams,
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Keeps the shape of an answer of `server.function`, whose author does not say what it answers with.
+    pub(crate) fn observe(&self, function: &str, shape: &Value) {
+        let is_known = |seen: &HashMap<String, Value>| seen.get(function) == Some(shape);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_known(&seen) {
+            return;
+        }
+        if seen.len() >= SEEN_SHAPES {
+            seen.clear();
+        }
+        seen.insert(function.to_owned(), shape.clone());
+        drop(seen);
+        let kept = function
+            .split_once('.')
+            .map(|(server, function)| self.catalog.observe(server, function, shape));
+        if let Some(Err(error)) = kept {
+            tracing::warn!("the shape of an answer of `{function}` was not kept: {error}");
+        }
     }
 
     /// Forgets all documents. Gives how many there were.

@@ -365,6 +365,9 @@ impl App {
             client: Some(&behalf.client),
         };
         let answer = self.broker.call(request).await.map_err(|error| run_calls::failure_of(&error))?;
+        if let Some(shape) = &answer.shape {
+            self.discovery.observe(&answer.function, shape);
+        }
         match answer.value {
             AnswerValue::Json(json) => Ok(json),
             AnswerValue::Text(text) => to_raw_value(&text).map_err(Failure::internal),

@@ -84,6 +84,9 @@ impl RunCalls {
             Err(_) => {}
         }
         let answer = result.map_err(call_failure)?;
+        if let Some(shape) = &answer.shape {
+            self.discovery.observe(&answer.function, shape);
+        }
         if with_headers {
             self.addresses.keep(&answer);
             answer_with_headers(answer)

@@ -112,6 +112,39 @@ fn all_that_is_wrong_with_arguments_is_told_at_once_with_what_is_expected() {
 }
 
 #[test]
+fn the_shape_of_answers_is_shown_where_a_tool_does_not_say_it() {
+    let project = compiled(&json!({"extra_tools": extra_tools()}), "");
+    let check = |function: &str, language: &str, parts: &[&str]| {
+        let shown = project.run(&["functions", "--show", function, "--language", language]).out;
+        for part in parts {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        assert_eq!(shown.contains("observed"), parts.contains(&"observed"), "{shown}");
+    };
+    check("time_.echo", "python", &["-> Any"]);
+    assert_eq!(project.run(&["call", "time_.echo", "--json", r#"{"id": 1, "name": "x"}"#]).code, 0);
+    let seen = [
+        "observed",
+        "-> EchoResult",
+        "As seen in answers, not promised",
+        "id: int",
+        "name: str",
+    ];
+    check("time_.echo", "python", &seen);
+    project.write(
+        "p.ts",
+        "export default await callMCPTool('mcp__Time__echo', { id: 2.5, more: [true] });\n",
+    );
+    assert_eq!(project.run(&["exec", "p.ts", "--json"]).code, 0);
+    let both = ["observed", "id: number", "name?: string", "more?: boolean[]"];
+    check("time_.echo", "typescript", &both);
+    // One that says it is believed.
+    check("time_.get_sum_v2", "python", &["-> GetSumV2Result"]);
+    assert_eq!(project.run(&["compile"]).code, 0);
+    check("time_.echo", "typescript", &both);
+}
+
+#[test]
 fn programs_of_both_languages_call_tools() {
     let project = compiled(&json!({}), "");
     let python = "from time_.functions import echo, fail, structured\nfrom mce import ToolError\n\

@@ -49,108 +49,144 @@ struct Server {
 }
 
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn servers(folder: &Path, work: &Path, api: &FakeApi) -> Vec<Server> {
-    let node = |program: &str, args: &[&str]| {
-        let program = folder.join("node_modules").join(program);
+/// Where things are that servers are about.
+struct Place<'a> {
+    folder: &'a Path,
+    work: &'a str,
+    /// Of a page.
+    address: String,
+}
+
+impl Place<'_> {
+    fn node(&self, program: &str, args: &[&str]) -> Value {
+        let program = self.folder.join("node_modules").join(program);
         let all: Vec<&str> = std::iter::once(program.to_str().unwrap()).chain(args.iter().copied()).collect();
         json!({"command": "node", "args": all})
-    };
-    let official = |name: &str, args: &[&str]| node(&format!("@modelcontextprotocol/server-{name}/dist/index.js"), args);
-    let python =
-        |environment: &str, name: &str, args: &[&str]| json!({"command": folder.join(environment).join("bin").join(name), "args": args});
-    let here = work.to_str().unwrap();
-    let mut memory = official("memory", &[]);
-    memory["env"] = json!({"MEMORY_FILE_PATH": work.join("memory.json")});
-    let server = |name, entry, tools, python: &str, typescript: &str, part| Server {
+    }
+
+    fn official(&self, name: &str, args: &[&str]) -> Value {
+        self.node(&format!("@modelcontextprotocol/server-{name}/dist/index.js"), args)
+    }
+
+    fn python(&self, environment: &str, name: &str, args: &[&str]) -> Value {
+        json!({"command": self.folder.join(environment).join("bin").join(name), "args": args})
+    }
+}
+
+fn server(name: &'static str, entry: Value, tools: usize, [python, typescript]: [&str; 2], part: &'static str) -> Server {
+    Server {
         name,
         entry,
         tools,
         python: python.to_owned(),
         typescript: typescript.to_owned(),
         part,
-    };
-    let file = format!("{here}/notes.txt");
-    let address = format!("{}/page", api.origin());
+    }
+}
+
+fn node_servers(place: &Place<'_>) -> Vec<Server> {
+    let Place { work, address, .. } = place;
+    let mut memory = place.official("memory", &[]);
+    memory["env"] = json!({"MEMORY_FILE_PATH": format!("{work}/memory.json")});
+    let browser = [
+        "--headless",
+        "--no-sandbox",
+        "--isolated",
+        "--executable-path",
+        chromium().unwrap_or("chromium"),
+    ];
     vec![
         server(
             "everything",
-            official("everything", &["stdio"]),
+            place.official("everything", &["stdio"]),
             16,
-            "everything.echo(message='hi')",
-            "everything.echo({ message: 'hi' })",
+            ["everything.echo(message='hi')", "everything.echo({ message: 'hi' })"],
             "Echo: hi",
         ),
         server(
             "files",
-            official("filesystem", &[here]),
+            place.official("filesystem", &[work]),
             14,
-            &format!("files.read_text_file(path='{file}')"),
-            &format!("files.readTextFile({{ path: '{file}' }})"),
+            [
+                &format!("files.read_text_file(path='{work}/notes.txt')"),
+                &format!("files.readTextFile({{ path: '{work}/notes.txt' }})"),
+            ],
             MARK,
         ),
         server(
             "memory",
             memory,
             9,
-            "memory.create_entities(entities=[{'name': 'Ann', 'entityType': 'person', 'observations': ['is here']}])",
-            "memory.readGraph()",
+            [
+                "memory.create_entities(entities=[{'name': 'Ann', 'entityType': 'person', 'observations': ['is here']}])",
+                "memory.readGraph()",
+            ],
             "Ann",
         ),
         server(
             "thinking",
-            official("sequential-thinking", &[]),
+            place.official("sequential-thinking", &[]),
             1,
-            "thinking.sequentialthinking(thought='x', next_thought_needed=False, thought_number=1, total_thoughts=1)",
-            "thinking.sequentialthinking({ thought: 'x', nextThoughtNeeded: false, thoughtNumber: 1, totalThoughts: 1 })",
+            [
+                "thinking.sequentialthinking(thought='x', next_thought_needed=False, thought_number=1, total_thoughts=1)",
+                "thinking.sequentialthinking({ thought: 'x', nextThoughtNeeded: false, thoughtNumber: 1, totalThoughts: 1 })",
+            ],
             "thoughtNumber",
         ),
         server(
+            "browser",
+            place.node("@playwright/mcp/cli.js", &browser),
+            25,
+            [
+                &format!("(browser.browser_navigate(url='{address}'), browser.browser_snapshot())[1]"),
+                &format!("browser.browserNavigate({{ url: '{address}' }}).then(() => browser.browserSnapshot())"),
+            ],
+            MARK,
+        ),
+    ]
+}
+
+fn python_servers(place: &Place<'_>) -> Vec<Server> {
+    let Place { work, address, .. } = place;
+    vec![
+        server(
             "git",
-            python("python", "mcp-server-git", &["--repository", here]),
+            place.python("python", "mcp-server-git", &["--repository", work]),
             12,
-            &format!("git.git_log(repo_path='{here}')"),
-            &format!("git.gitLog({{ repoPath: '{here}' }})"),
+            [
+                &format!("git.git_log(repo_path='{work}')"),
+                &format!("git.gitLog({{ repoPath: '{work}' }})"),
+            ],
             "first",
         ),
         server(
             "clock",
-            python("python", "mcp-server-time", &["--local-timezone", "UTC"]),
+            place.python("python", "mcp-server-time", &["--local-timezone", "UTC"]),
             2,
-            "clock.get_current_time(timezone='Europe/Oslo')",
-            "clock.getCurrentTime({ timezone: 'Europe/Oslo' })",
+            [
+                "clock.get_current_time(timezone='Europe/Oslo')",
+                "clock.getCurrentTime({ timezone: 'Europe/Oslo' })",
+            ],
             "Europe/Oslo",
         ),
         server(
             "database",
-            python("old-python", "mcp-server-sqlite", &["--db-path", &format!("{here}/db.sqlite")]),
+            place.python("old-python", "mcp-server-sqlite", &["--db-path", &format!("{work}/db.sqlite")]),
             6,
-            "database.read_query(query='SELECT 40 + 2 AS n')",
-            "database.readQuery({ query: 'SELECT 40 + 2 AS n' })",
+            [
+                "database.read_query(query='SELECT 40 + 2 AS n')",
+                "database.readQuery({ query: 'SELECT 40 + 2 AS n' })",
+            ],
             "42",
         ),
         server(
             "web",
-            python("python", "mcp-server-fetch", &["--allow-private-ips", "--ignore-robots-txt"]),
+            place.python("python", "mcp-server-fetch", &["--allow-private-ips", "--ignore-robots-txt"]),
             1,
-            &format!("web.fetch(url='{address}')"),
-            &format!("web.fetch({{ url: '{address}' }})"),
-            MARK,
-        ),
-        server(
-            "browser",
-            node(
-                "@playwright/mcp/cli.js",
-                &[
-                    "--headless",
-                    "--no-sandbox",
-                    "--isolated",
-                    "--executable-path",
-                    chromium().unwrap_or("chromium"),
-                ],
-            ),
-            25,
-            &format!("(browser.browser_navigate(url='{address}'), browser.browser_snapshot())[1]"),
-            &format!("browser.browserNavigate({{ url: '{address}' }}).then(() => browser.browserSnapshot())"),
+            [
+                &format!("web.fetch(url='{address}')"),
+                &format!("web.fetch({{ url: '{address}' }})"),
+            ],
             MARK,
         ),
     ]
@@ -177,7 +213,13 @@ fn project(folder: &Path, api: &FakeApi) -> (Project, Vec<Server>) {
         let mut command = mce_jail::command("/usr/bin/git", &work);
         assert!(command.args(args).status().unwrap().success());
     }
-    let servers = servers(folder, &work, api);
+    let place = Place {
+        folder,
+        work: work.to_str().unwrap(),
+        address: format!("{}/page", api.origin()),
+    };
+    let mut servers = node_servers(&place);
+    servers.extend(python_servers(&place));
     let entries: serde_json::Map<String, Value> = servers
         .iter()
         .map(|server| (server.name.to_owned(), server.entry.clone()))
