@@ -48,7 +48,6 @@ struct Server {
     part: &'static str,
 }
 
-#[expect(clippy::too_many_lines, reason = "a table")]
 /// Where things are that servers are about.
 struct Place<'a> {
     folder: &'a Path,
