@@ -145,6 +145,8 @@ def call(request):
         os._exit(arguments.get("status", 3))
     elif name == "never":
         pass
+    elif name == "hang":
+        os.kill(os.getpid(), signal.SIGSTOP)
     elif name == "slow":
         time.sleep(arguments["seconds"])
         result(request, text("done"))

@@ -9,7 +9,7 @@ use mce_config::Era;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest as Request, ListToolsRequest, PaginatedRequestParams,
-    RequestId, RequestMetaObject, RootsListChangedNotification, ServerPeerInfo, ServerResult,
+    PingRequest, RequestId, RequestMetaObject, RootsListChangedNotification, ServerPeerInfo, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RunningService, ServiceError};
 use serde_json::{Map, Value, json};
@@ -121,6 +121,12 @@ impl Connection {
                 .send_notification(ClientNotification::RootsListChangedNotification(notice))
                 .await;
         }
+    }
+
+    /// Whether anything comes back within this time, be it an error.
+    pub(super) async fn answers_ping(&self, limit: Duration) -> bool {
+        let ping = self.peer.send_request(Request::PingRequest(PingRequest::default()));
+        matches!(timeout(limit, ping).await, Ok(Ok(_) | Err(ServiceError::McpError(_))))
     }
 
     /// All pages.

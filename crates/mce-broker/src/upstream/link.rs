@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mce_config::Era;
+use mce_config::{Era, Origin};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -15,6 +15,8 @@ use super::upstream_error::{UpstreamError, UpstreamStep};
 
 /// After the first failure; doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// How long one that did not answer a call in time may take to answer a ping.
+const PING_WAIT: Duration = Duration::from_secs(5);
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
@@ -125,10 +127,30 @@ impl Server {
             drop(entered);
             match answered {
                 Err(UpstreamError::Disconnected { was_sent: false, .. }) if is_first => is_first = false,
+                Err(UpstreamError::NotInTime { .. }) => {
+                    self.end_if_hung(connection);
+                    return answered;
+                }
                 answered => return answered,
             }
             self.drop_broken(&connection);
         }
+    }
+
+    /// A process that has not answered in time, and then not a ping either, will answer nothing: the next call starts
+    /// another. Over HTTP each request is a connection of its own.
+    fn end_if_hung(self: &Arc<Self>, connection: Arc<Connection>) {
+        if !matches!(self.opening.settings.origin, Origin::McpStdio(_)) {
+            return;
+        }
+        let server = Arc::clone(self);
+        tokio::spawn(async move {
+            if !connection.is_closed() && !connection.answers_ping(PING_WAIT).await {
+                tracing::warn!(server = server.name(), "an MCP server does not answer any more and is ended");
+                server.drop_broken(&connection);
+                connection.close().await;
+            }
+        });
     }
 
     /// Ends work that takes too long, without the time for which the client is waited for.

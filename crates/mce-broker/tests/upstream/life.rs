@@ -129,6 +129,34 @@ async fn one_that_never_answers_is_ended_in_time() {
 }
 
 #[tokio::test]
+async fn one_that_hangs_in_a_call_is_ended_and_started_anew() {
+    for behaviour in [json!({}), json!({"era": "modern"})] {
+        let bench = Bench::with(&behaviour, |server| server.upstream.call_timeout = Duration::from_secs(1));
+        let first = bench.text("pid", json!({})).await;
+        let error = bench.call("hang", json!({})).await.unwrap_err();
+        assert!(matches!(error, UpstreamError::NotInTime { .. }), "{error}");
+        let mut attempts = 0..60;
+        let second = loop {
+            assert!(attempts.next().is_some(), "{behaviour}");
+            if let Ok(answer) = bench.call("pid", json!({})).await {
+                break answer;
+            }
+        };
+        assert_ne!(second.content[0]["text"], first);
+    }
+}
+
+#[tokio::test]
+async fn one_that_is_only_slow_stays() {
+    let bench = Bench::with(&json!({}), |server| server.upstream.call_timeout = Duration::from_millis(300));
+    let first = bench.text("pid", json!({})).await;
+    for _ in 0..3 {
+        bench.call("never", json!({})).await.unwrap_err();
+    }
+    assert_eq!(bench.text("pid", json!({})).await, first);
+}
+
+#[tokio::test]
 async fn a_crash_in_a_call_is_told_at_once_and_healed_by_the_next() {
     let bench = Bench::new(&json!({}));
     let mut changed = bench.upstreams.changed();
