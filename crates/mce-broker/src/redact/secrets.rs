@@ -47,6 +47,7 @@ pub(super) fn secrets_of(server: &ServerSettings) -> Vec<String> {
                 secrets.add(value);
             }
         }
+        secrets.add_arguments(&child.args);
     }
     let url = match &server.origin {
         Origin::McpHttp(http) => Some(http.url.as_str()),
@@ -82,6 +83,25 @@ impl Secrets {
                 .filter(|piece| piece.len() >= MIN_PIECE_BYTES)
                 .map(str::to_owned),
         );
+    }
+
+    /// Arguments of a command: `--token=x`, `--token x`, and values that look random or are URLs with a password.
+    fn add_arguments(&mut self, args: &[String]) {
+        let mut option = "";
+        for arg in args {
+            let (name, value) = match arg.split_once('=').filter(|_| arg.starts_with('-')) {
+                Some(pair) => pair,
+                None => (option, arg.as_str()),
+            };
+            option = if arg.starts_with('-') && !arg.contains('=') { arg } else { "" };
+            if value != option && is_secret_variable(name, &Secret::new(value)) {
+                self.add_piece(Some(value));
+                let password = value
+                    .split_once("://")
+                    .and_then(|(_, rest)| rest.split_once('@')?.0.split_once(':'));
+                self.add_piece(password.map(|(_, password)| password));
+            }
+        }
     }
 
     fn add_basic(&mut self, username: &str, password: &Secret) {

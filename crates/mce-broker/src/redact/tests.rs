@@ -62,6 +62,39 @@ fn percent(text: &str, is_kept: impl Fn(u8) -> bool) -> String {
 }
 
 #[test]
+fn secrets_among_the_arguments_of_a_command_are_found() {
+    let args = [
+        "--api-key",
+        "plain-old-key",
+        "--token=another-plain-one",
+        "/home/me/documents",
+        "--verbose",
+        "documents-of-mine",
+        "postgresql://me:pass-word-9@db.test/x",
+    ];
+    let child = mce_config::StdioServer {
+        command: "server".to_owned(),
+        args: args.iter().map(|&arg| arg.to_owned()).collect(),
+        env: std::collections::BTreeMap::new(),
+        cwd: None,
+    };
+    let redactor = Redactor::new(&[ServerSettings {
+        origin: Origin::McpStdio(child),
+        ..server()
+    }]);
+    for (text, clean) in [
+        ("key plain-old-key", "key [redacted]"),
+        ("key another-plain-one", "key [redacted]"),
+        ("cannot connect as pass-word-9", "cannot connect as [redacted]"),
+        ("postgresql://me:pass-word-9@db.test/x", "[redacted]"),
+        ("in /home/me/documents", "in /home/me/documents"),
+        ("documents-of-mine, --verbose", "documents-of-mine, --verbose"),
+    ] {
+        assert_eq!(redactor.text(text), clean);
+    }
+}
+
+#[test]
 fn a_secret_is_found_in_every_form() {
     let redactor = with_token(TOKEN);
     let in_hex = |text: &str| hex(text.as_bytes()).to_uppercase();
