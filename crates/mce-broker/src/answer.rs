@@ -46,8 +46,8 @@ pub struct Answer {
     pub status: Option<u16>,
     /// Header fields that tell about pages, limits and places, with lower-case names.
     pub headers: Vec<(String, String)>,
-    /// Content blocks of a tool, a JSON array, where they were asked for: also what the value leaves out.
-    pub content: Option<Box<RawValue>>,
+    /// The whole result of a tool, a JSON object with its content blocks, where it was asked for.
+    pub result: Option<Box<RawValue>>,
     /// The shape of the value, of a tool that does not say what it answers with.
     pub shape: Option<Value>,
     /// From the start of the call to its end.

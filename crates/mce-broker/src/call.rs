@@ -93,7 +93,7 @@ pub struct CallRequest<'a> {
     pub function: &'a str,
     /// An object of arguments by name; the request body is `body`.
     pub arguments: &'a RawValue,
-    /// All blocks of a tool's answer are wanted, not its value alone.
+    /// The whole result of a tool is wanted, not its value alone.
     pub with_content: bool,
     /// The address of a further page, as an answer of the same function gave it: what the arguments ask for is asked for there.
     pub page: Option<&'a str>,
@@ -255,7 +255,7 @@ impl Broker {
             value,
             status: Some(status),
             headers,
-            content: None,
+            result: None,
             shape: None,
             elapsed: started.elapsed(),
         })

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 use thiserror::Error;
 
 /// A broker that cannot be made.
@@ -31,6 +32,7 @@ pub struct CallError {
     pub message: String,
     hint: Option<Box<str>>,
     internal: Option<Box<str>>,
+    result: Option<Box<RawValue>>,
 }
 
 /// Kinds of failures, as the program sees them.
@@ -84,6 +86,7 @@ impl CallError {
             message: message.into(),
             hint: None,
             internal: None,
+            result: None,
         }
     }
 
@@ -113,6 +116,12 @@ impl CallError {
         self
     }
 
+    #[must_use]
+    pub(crate) fn with_result(mut self, result: Option<Box<RawValue>>) -> Self {
+        self.result = result;
+        self
+    }
+
     /// Changes all texts.
     pub(crate) fn map_text(mut self, change: impl Fn(&str) -> String) -> Self {
         self.message = change(&self.message);
@@ -129,6 +138,11 @@ impl CallError {
     /// The text for the audit log: may name host and path, never a secret.
     pub fn internal(&self) -> &str {
         self.internal.as_deref().unwrap_or(&self.message)
+    }
+
+    /// The whole result of a tool that said that it failed, where it was asked for.
+    pub fn result(&self) -> Option<&RawValue> {
+        self.result.as_deref()
     }
 
     /// The API's status, for [`CallErrorKind::Api`].

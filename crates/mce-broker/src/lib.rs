@@ -43,6 +43,7 @@ pub use function_source::{CatalogSource, FoundFunction, FunctionSource};
 pub use recipes::{NewRecipe, Recipe, RecipeError, Recipes};
 pub use results::{ResultError, ResultLimits, Results};
 pub use upstream::{
-    ClientAbilities, ClientAnswer, ClientRefusal, ClientRequest, ClientRequestKind, ClientRequests, LogLevel, LogMessage, NoClient,
-    Progress, ToolAnswer, ToolCall, ToolList, UpstreamError, UpstreamState, UpstreamStatus, UpstreamStep, Upstreams,
+    Change, Changed, ClientAbilities, ClientAnswer, ClientRefusal, ClientRequest, ClientRequestKind, ClientRequests, Listed, LogLevel,
+    LogMessage, NoClient, Passed, Progress, ToolAnswer, ToolCall, ToolList, UpstreamError, UpstreamState, UpstreamStatus, UpstreamStep,
+    Upstreams,
 };

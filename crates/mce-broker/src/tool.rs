@@ -86,18 +86,15 @@ impl Broker {
             client: request.client,
         };
         let answer = self.upstreams.call_tool(call).await.map_err(|error| upstream_failure(&error))?;
-        if answer.is_error {
-            return Err(tool_failure(&answer));
-        }
         let clean = |value: &Value| -> Result<Box<RawValue>, CallError> {
             let text = value.to_string();
             RawValue::from_string(self.answer_redactor.json(&text).into_owned())
                 .map_err(|error| CallError::new(CallErrorKind::Output, format!("the answer cannot be read: {error}")))
         };
-        let content = request
-            .with_content
-            .then(|| clean(&Value::Array(answer.content.clone())))
-            .transpose()?;
+        let result = request.with_content.then(|| clean(&answer.to_result())).transpose()?;
+        if answer.is_error {
+            return Err(tool_failure(&answer).with_result(result));
+        }
         let value = value_of(answer);
         let shape = is_untyped(&found.function).then(|| clean(&shape_of(&value))).transpose()?;
         let value = match value {
@@ -110,7 +107,7 @@ impl Broker {
             value,
             status: None,
             headers: Vec::new(),
-            content,
+            result,
             shape: shape.and_then(|shape| serde_json::from_str(shape.get()).ok()),
             elapsed: started.elapsed(),
         })
@@ -210,6 +207,7 @@ mod tests {
                 content,
                 structured,
                 is_error: false,
+                rest: Map::new(),
             };
             assert_eq!(value_of(answer), expected);
         };
@@ -231,6 +229,7 @@ mod tests {
             content,
             structured: None,
             is_error: true,
+            rest: Map::new(),
         };
         let error = tool_failure(&answer(vec![
             json!({"type": "text", "text": "no such file"}),

@@ -303,6 +303,8 @@ pub struct ToolTarget {
     pub input: Value,
     /// Arguments that the schema does not name are sent too.
     pub accepts_more: bool,
+    /// The whole tool as the server wrote it, a JSON object.
+    pub definition: String,
 }
 
 /// The request of an operation.

@@ -172,6 +172,7 @@ fn serve(fields: &mut SettingFields<'_, '_>) -> Result<ServeSettings, ConfigErro
         host: fields.text("host", "127.0.0.1")?,
         port: u16::try_from(fields.count("port", 8000, 0..=65_535)?).unwrap_or(u16::MAX),
         surface: surface(fields)?,
+        has_plain_names: fields.word("direct_names", &["joined", "plain"])? == "plain",
         has_additional_tools: fields.flag("enable_additional_tools", false)?,
         compiles_on_startup: fields.flag("compile_on_startup", true)?,
     })

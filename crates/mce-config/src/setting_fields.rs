@@ -11,7 +11,7 @@ use crate::yaml::Node;
 use crate::{ConfigError, Place, Secret, Source};
 
 /// Every key of `mce.yaml` besides `servers`. Its variable is `MCE_` and the key in upper case.
-pub(crate) const SETTING_KEYS: [&str; 46] = [
+pub(crate) const SETTING_KEYS: [&str; 47] = [
     "allowed_domains",
     "cache_db_path",
     "cache_enabled",
@@ -24,6 +24,7 @@ pub(crate) const SETTING_KEYS: [&str; 46] = [
     "cpu_limit_seconds",
     "data_dir",
     "debug",
+    "direct_names",
     "discover",
     "docker_host",
     "docker_image",

@@ -317,6 +317,8 @@ pub struct ServeSettings {
     pub port: u16,
     /// `MCE_SURFACE`, default `code`.
     pub surface: Surface,
+    /// `MCE_DIRECT_NAMES`, `joined` (default) or `plain`: tools of the surface `direct` have no server in their names.
+    pub has_plain_names: bool,
     /// `MCE_ENABLE_ADDITIONAL_TOOLS`, default false: `list_skills` and `get_server_skills`.
     pub has_additional_tools: bool,
     /// `MCE_COMPILE_ON_STARTUP`, default true: documents that changed are compiled in the background.

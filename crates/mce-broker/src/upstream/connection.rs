@@ -8,8 +8,8 @@ use std::time::Duration;
 use mce_config::Era;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest as Request, ListToolsRequest, PaginatedRequestParams,
-    PingRequest, RequestId, RequestMetaObject, RootsListChangedNotification, ServerPeerInfo, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest as Request, PingRequest, RequestId, RequestMetaObject,
+    RootsListChangedNotification, ServerPeerInfo, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RunningService, ServiceError};
 use serde_json::{Map, Value, json};
@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use super::callers::{Callers, Entered};
 use super::client_requests::{ClientRequestKind, ClientRequests};
 use super::handler::Handler;
+use super::passing::Listed;
 use super::raw_answers::{Fate, RawAnswers, RawResult};
 use super::upstream_error::{UpstreamError, UpstreamStep};
 
@@ -26,8 +27,6 @@ use super::upstream_error::{UpstreamError, UpstreamStep};
 pub(super) const MAX_TOOLS: usize = 10_000;
 /// Bytes of all pages of its tools.
 pub(super) const MAX_LIST_BYTES: usize = 32 << 20;
-/// Pages that they may come in.
-const MAX_PAGES: usize = 1000;
 /// How often a server may ask for more input before it answers a call.
 const MAX_ROUNDS: usize = 10;
 /// The least grave log messages that are wanted. (MCP 2026-07-28, Logging.)
@@ -61,6 +60,24 @@ pub struct ToolAnswer {
     pub structured: Option<Value>,
     /// The tool failed, and `content` says why.
     pub is_error: bool,
+    /// Further members of the result, such as `_meta`.
+    pub rest: Map<String, Value>,
+}
+
+impl ToolAnswer {
+    /// The `CallToolResult` as the server wrote it.
+    pub fn to_result(&self) -> Value {
+        let mut result = Map::new();
+        result.insert("content".to_owned(), Value::Array(self.content.clone()));
+        if let Some(structured) = &self.structured {
+            result.insert("structuredContent".to_owned(), structured.clone());
+        }
+        if self.is_error {
+            result.insert("isError".to_owned(), Value::Bool(true));
+        }
+        result.extend(self.rest.clone());
+        Value::Object(result)
+    }
 }
 
 /// One call, on a connection.
@@ -129,44 +146,9 @@ impl Connection {
         matches!(timeout(limit, ping).await, Ok(Ok(_) | Err(ServiceError::McpError(_))))
     }
 
-    /// All pages.
+    /// Its tools, and what it says about itself.
     pub(super) async fn list_tools(&self) -> Result<ToolList, UpstreamError> {
-        let mut tools: Vec<Value> = Vec::new();
-        let mut bytes = 0;
-        let mut cursor = None;
-        for _ in 0..MAX_PAGES {
-            let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
-            let request = Request::ListToolsRequest(ListToolsRequest::with_param(params));
-            let page = self
-                .request(request, UpstreamStep::List, (PeerRequestOptions::no_options(), None))
-                .await?;
-            bytes += page.bytes;
-            if bytes > MAX_LIST_BYTES {
-                return Err(self.too_large(MAX_LIST_BYTES, UpstreamStep::List));
-            }
-            let Value::Object(mut page) = page.result else {
-                return Err(self.wrong("no list of tools", UpstreamStep::List));
-            };
-            let Some(Value::Array(found)) = page.remove("tools") else {
-                return Err(self.wrong("no list of tools", UpstreamStep::List));
-            };
-            tools.extend(found.into_iter().filter(Value::is_object));
-            if tools.len() > MAX_TOOLS {
-                return Err(UpstreamError::TooManyTools {
-                    server: self.server.to_string(),
-                    limit: MAX_TOOLS,
-                });
-            }
-            let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
-            if next.is_none() {
-                return Ok(self.with_introduction(tools));
-            }
-            if next == cursor {
-                return Err(self.wrong("its pages of tools never end", UpstreamStep::List));
-            }
-            cursor = next;
-        }
-        Err(self.wrong("its pages of tools never end", UpstreamStep::List))
+        Ok(self.with_introduction(self.pages(Listed::Tools).await?))
     }
 
     fn with_introduction(&self, tools: Vec<Value>) -> ToolList {
@@ -204,26 +186,30 @@ impl Connection {
     }
 
     fn answer(&self, mut result: Map<String, Value>) -> Result<ToolAnswer, UpstreamError> {
-        let structured = result.remove("structuredContent");
-        let content = match result.remove("content") {
+        let structured = result.shift_remove("structuredContent");
+        let content = match result.shift_remove("content") {
             Some(Value::Array(content)) => content,
             None if structured.is_some() => Vec::new(),
             // The result of 2024-10-07.
             None if result.contains_key("toolResult") => {
-                let text = result.remove("toolResult").unwrap_or_default();
+                let text = result.shift_remove("toolResult").unwrap_or_default();
                 return Ok(ToolAnswer {
                     content: Vec::new(),
                     structured: Some(text),
                     is_error: false,
+                    rest: result,
                 });
             }
             Some(_) | None => return Err(self.wrong("no content", UpstreamStep::Call)),
         };
-        let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
+        let is_error = result.shift_remove("isError").and_then(|is| is.as_bool()).unwrap_or_default();
+        // Of a revision of the protocol that the client may not speak.
+        result.shift_remove("resultType");
         Ok(ToolAnswer {
             content,
             structured,
             is_error,
+            rest: result,
         })
     }
 
@@ -273,7 +259,7 @@ impl Connection {
     }
 
     /// Sends a request and waits for its result. If it is dropped meanwhile, the server is told.
-    async fn request(
+    pub(super) async fn request(
         &self,
         request: Request,
         step: UpstreamStep,
@@ -340,7 +326,7 @@ impl Connection {
         }
     }
 
-    fn wrong(&self, problem: &str, step: UpstreamStep) -> UpstreamError {
+    pub(super) fn wrong(&self, problem: &str, step: UpstreamStep) -> UpstreamError {
         UpstreamError::Protocol {
             server: self.server.to_string(),
             problem: problem.to_owned(),
@@ -348,7 +334,7 @@ impl Connection {
         }
     }
 
-    fn too_large(&self, limit_bytes: usize, step: UpstreamStep) -> UpstreamError {
+    pub(super) fn too_large(&self, limit_bytes: usize, step: UpstreamStep) -> UpstreamError {
         UpstreamError::TooLarge {
             server: self.server.to_string(),
             limit_bytes,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rmcp::model::{
     ClientConfig, ElicitRequestParams, ElicitResult, Extensions, Implementation, ProgressNotificationParam, ProtocolVersion, RequestId,
+    ResourceUpdatedNotificationParam,
 };
 #[expect(deprecated, reason = "servers of 2025-11-25 and before still use these")]
 use rmcp::model::{CreateMessageRequestParams, CreateMessageResult, ListRootsResult, LoggingMessageNotificationParam};
@@ -15,17 +16,22 @@ use serde_json::json;
 use tokio::sync::broadcast;
 
 use super::callers::Callers;
+use super::changes::{Change, Changed};
 use super::client_requests::{ClientAbilities, ClientRequestKind, LogLevel};
 
 /// One connection's handler.
 #[derive(Debug)]
 pub(super) struct Handler {
     pub(super) callers: Arc<Callers>,
-    /// Names of servers whose tools changed.
-    pub(super) changed: broadcast::Sender<String>,
+    pub(super) changed: broadcast::Sender<Change>,
 }
 
 impl Handler {
+    fn tell(&self, what: Changed) {
+        // Fails if nobody listens.
+        let _ = self.changed.send(Change::new(&self.callers.server, what));
+    }
+
     async fn ask<P: Serialize, R: DeserializeOwned>(
         &self,
         kind: ClientRequestKind,
@@ -85,8 +91,19 @@ impl ClientHandler for Handler {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        // Fails if nobody listens.
-        let _ = self.changed.send(self.callers.server.to_string());
+        self.tell(Changed::Tools);
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.tell(Changed::Prompts);
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.tell(Changed::Resources);
+    }
+
+    async fn on_resource_updated(&self, params: ResourceUpdatedNotificationParam, _context: NotificationContext<RoleClient>) {
+        self.tell(Changed::Resource(params.uri));
     }
 
     /// What a server is told about us.

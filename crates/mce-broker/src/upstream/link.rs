@@ -3,13 +3,15 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use mce_config::{Era, Origin};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::changes::Change;
 use super::client_requests::ClientRequests;
-use super::connection::{Call, Connection, ToolAnswer, ToolList};
+use super::connection::{Call, Connection, ToolAnswer};
 use super::open::Opening;
 use super::upstream_error::{UpstreamError, UpstreamStep};
 
@@ -91,16 +93,20 @@ impl Server {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tools; asked for again if the connection breaks, since asking changes nothing.
-    pub(super) async fn list_tools(self: &Arc<Self>) -> Result<ToolList, UpstreamError> {
+    /// Asks for something that asking does not change; again if the connection breaks.
+    pub(super) async fn ask<T>(
+        self: &Arc<Self>,
+        step: UpstreamStep,
+        work: impl Fn(Arc<Connection>) -> BoxFuture<'static, Result<T, UpstreamError>>,
+    ) -> Result<T, UpstreamError> {
         let mut is_first = true;
         loop {
             let connection = self.connection().await?;
             let nobody = &self.opening.client;
-            let listed = self.within_time(UpstreamStep::List, nobody, connection.list_tools()).await;
-            match listed {
+            let asked = self.within_time(step, nobody, work(Arc::clone(&connection))).await;
+            match asked {
                 Err(UpstreamError::Disconnected { .. }) if is_first => is_first = false,
-                listed => return listed,
+                asked => return asked,
             }
             self.drop_broken(&connection);
         }
@@ -238,14 +244,21 @@ impl Server {
         match opened {
             Ok((connection, era)) => {
                 let connection = Arc::new(connection);
+                let subscribed = self.opening.subscribed.uris();
+                if era == Era::Legacy && !subscribed.is_empty() {
+                    let connection = Arc::clone(&connection);
+                    tokio::spawn(async move { connection.subscribe_again(subscribed).await });
+                }
                 inner.link = Link::Up(Arc::clone(&connection));
                 let told = Arc::clone(&connection);
                 tokio::spawn(async move { told.tell_log_level().await });
                 inner.failures = 0;
                 inner.era = Some(era);
                 if std::mem::replace(&mut inner.was_up, true) {
-                    // Its tools may be others now. Fails if nobody listens.
-                    let _ = self.opening.changed.send(self.name());
+                    // All may be others now. Fails if nobody listens.
+                    for change in Change::all(&self.name()) {
+                        let _ = self.opening.changed.send(change);
+                    }
                 }
                 Ok(connection)
             }

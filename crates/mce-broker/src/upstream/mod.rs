@@ -9,6 +9,7 @@
 
 mod bounded_lines;
 mod callers;
+mod changes;
 mod child;
 mod client_requests;
 mod connection;
@@ -18,6 +19,7 @@ mod link;
 mod listen;
 mod notes;
 mod open;
+mod passing;
 mod pipe_transport;
 mod raw_answers;
 mod reaper;
@@ -30,16 +32,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use mce_config::{Era, Origin, ServerSettings, Settings};
 use rmcp::model::{CancelledNotification, CancelledNotificationParam, ClientNotification, RequestId};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
+pub use changes::{Change, Changed};
 pub use client_requests::{
     ClientAbilities, ClientAnswer, ClientRefusal, ClientRequest, ClientRequestKind, ClientRequests, LogLevel, LogMessage, NoClient,
     Progress,
 };
 pub use connection::{ToolAnswer, ToolList};
+pub use passing::{Listed, Passed};
 pub use upstream_error::{UpstreamError, UpstreamStep};
 
 use crate::redact::Redactor;
@@ -48,14 +53,14 @@ use link::{Seen, Server};
 use notes::Notes;
 use open::Opening;
 
-/// Names of changed servers that are kept for a receiver that does not read them.
+/// Changes that are kept for a receiver that does not read them.
 const CHANGES_KEPT: usize = 256;
 
 /// The MCP servers of the settings. Each is connected when it is first needed. One for the process.
 #[derive(Debug)]
 pub struct Upstreams {
     servers: BTreeMap<String, Arc<Server>>,
-    changed: broadcast::Sender<String>,
+    changed: broadcast::Sender<Change>,
     redactor: Arc<Redactor>,
 }
 
@@ -135,6 +140,7 @@ impl Upstreams {
                 redactor: Arc::clone(&redactor),
                 notes: Arc::<Notes>::default(),
                 changed: changed.clone(),
+                subscribed: Arc::default(),
                 http: Arc::clone(&http),
                 reaper: Arc::clone(&reaper),
             };
@@ -153,7 +159,8 @@ impl Upstreams {
     ///
     /// If it cannot be reached, does not list them in time, or lists too many.
     pub async fn list_tools(&self, server: &str) -> Result<ToolList, UpstreamError> {
-        self.server(server)?.list_tools().await
+        let work = |connection: Arc<Connection>| -> BoxFuture<'static, _> { Box::pin(async move { connection.list_tools().await }) };
+        self.server(server)?.ask(UpstreamStep::List, work).await
     }
 
     /// Calls a tool. Dropping the future tells the server that nobody waits any more.
@@ -216,9 +223,8 @@ impl Upstreams {
         })
     }
 
-    /// Names of servers whose tools may have changed: they said so, or were connected anew. A receiver that lags behind should
-    /// list the tools of all.
-    pub fn changed(&self) -> broadcast::Receiver<String> {
+    /// What may have changed: servers said so, or were connected anew. A receiver that lags behind should list all.
+    pub fn changed(&self) -> broadcast::Receiver<Change> {
         self.changed.subscribe()
     }
 

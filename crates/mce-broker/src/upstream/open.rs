@@ -15,6 +15,7 @@ use tokio::sync::{Mutex, broadcast};
 use tokio::time::timeout;
 
 use super::callers::Callers;
+use super::changes::{Change, Subscribed};
 use super::child;
 use super::client_requests::ClientRequests;
 use super::connection::{Connection, MAX_LIST_BYTES, end_of};
@@ -45,7 +46,9 @@ pub(super) struct Opening {
     pub(super) client: Arc<dyn ClientRequests>,
     pub(super) redactor: Arc<Redactor>,
     pub(super) notes: Arc<Notes>,
-    pub(super) changed: broadcast::Sender<String>,
+    pub(super) changed: broadcast::Sender<Change>,
+    /// Resources of which somebody wants to know changes.
+    pub(super) subscribed: Arc<Subscribed>,
     /// Of all servers.
     pub(super) reaper: Arc<Reaper>,
     /// The HTTP client of all servers, made when the first needs it: that takes longer than the program may take to start.
@@ -91,7 +94,8 @@ impl Opening {
         match self.try_era(other).await {
             Ok(connection) => {
                 if other == Era::Modern {
-                    tokio::spawn(listen(connection.peer.clone(), self.settings.name.clone(), self.changed.clone()));
+                    let (peer, server) = (connection.peer.clone(), self.settings.name.clone());
+                    tokio::spawn(listen(peer, server, self.changed.clone(), Arc::clone(&self.subscribed)));
                 }
                 Ok((connection, other))
             }

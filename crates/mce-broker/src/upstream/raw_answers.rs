@@ -67,12 +67,7 @@ impl RawAnswers {
     /// To be called with each message before it is sent, in order.
     pub(super) fn note_sent(&self, message: &ClientJsonRpcMessage) {
         match message {
-            JsonRpcMessage::Request(request)
-                if matches!(
-                    request.request,
-                    ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_)
-                ) =>
-            {
+            JsonRpcMessage::Request(request) if is_kept(&request.request) => {
                 self.with(|places| places.insert(request.id.clone(), Place::Sent));
             }
             JsonRpcMessage::Notification(notification) => {
@@ -160,6 +155,21 @@ impl RawAnswers {
             Some(Place::Failed(fault)) => Fate::Failed(fault),
         }
     }
+}
+
+/// Whether somebody wants the result as it was written.
+const fn is_kept(request: &ClientRequest) -> bool {
+    matches!(
+        request,
+        ClientRequest::CallToolRequest(_)
+            | ClientRequest::ListToolsRequest(_)
+            | ClientRequest::ListPromptsRequest(_)
+            | ClientRequest::GetPromptRequest(_)
+            | ClientRequest::ListResourcesRequest(_)
+            | ClientRequest::ListResourceTemplatesRequest(_)
+            | ClientRequest::ReadResourceRequest(_)
+            | ClientRequest::CompleteRequest(_)
+    )
 }
 
 fn response_id(message: &Map<String, Value>) -> Option<RequestId> {

@@ -12,9 +12,9 @@ use super::http_client::HttpFault;
 pub enum UpstreamStep {
     /// It was started or connected to.
     Start,
-    /// Its tools were listed.
+    /// Its tools, prompts or resources were listed.
     List,
-    /// One of its tools was called.
+    /// One of its tools was called, or something else was asked of it.
     Call,
 }
 
@@ -22,7 +22,7 @@ impl UpstreamStep {
     const fn doing(self) -> &'static str {
         match self {
             Self::Start => "being started",
-            Self::List => "listing its tools",
+            Self::List => "listing what it has",
             Self::Call => "a call",
         }
     }
@@ -160,11 +160,13 @@ pub enum UpstreamError {
         /// What had been asked.
         step: UpstreamStep,
     },
-    /// It has too many tools.
-    #[error("MCP server `{server}` has more than {limit} tools")]
-    TooManyTools {
+    /// One of its lists is too long.
+    #[error("MCP server `{server}` has more than {limit} {what}")]
+    TooMany {
         /// The server.
         server: String,
+        /// Of what, such as `tools`.
+        what: &'static str,
         /// What it may have.
         limit: usize,
     },
@@ -227,7 +229,7 @@ impl UpstreamError {
             | Self::NoCommonVersion { .. }
             | Self::NotYet { .. }
             | Self::Busy { .. }
-            | Self::TooManyTools { .. }
+            | Self::TooMany { .. }
             | Self::Closed { .. } => false,
             // The server has seen the call: it may have failed half-way.
             Self::Refused { .. } | Self::InputRefused { .. } => true,
@@ -266,7 +268,7 @@ impl UpstreamError {
             | Self::Status { .. }
             | Self::Refused { .. }
             | Self::Protocol { .. }
-            | Self::TooManyTools { .. }
+            | Self::TooMany { .. }
             | Self::Disconnected { .. }
             | Self::InputRefused { .. }
             | Self::Closed { .. } => None,
@@ -295,7 +297,7 @@ impl UpstreamError {
             | Self::Refused { .. }
             | Self::Protocol { .. }
             | Self::TooLarge { .. }
-            | Self::TooManyTools { .. }
+            | Self::TooMany { .. }
             | Self::Disconnected { .. }
             | Self::InputRefused { .. }
             | Self::Closed { .. } => self.to_string(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use mce_broker::{ToolAnswer, ToolCall, UpstreamError, UpstreamState, Upstreams};
+use mce_broker::{Change, Changed, ToolAnswer, ToolCall, UpstreamError, UpstreamState, Upstreams};
 use mce_config::{LoadOptions, Origin, ServerSettings, Settings, StdioServer, load};
 use mce_test::fake_mcp_server;
 use serde_json::{Map, Value, json};
@@ -143,4 +143,12 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     panic!("never: {what}");
+}
+
+/// The change of tools of the only server.
+pub(crate) fn tools_changed() -> Change {
+    Change {
+        server: "s".to_owned(),
+        what: Changed::Tools,
+    }
 }

@@ -3,7 +3,7 @@
 use mce_broker::{UpstreamError, UpstreamStatus, UpstreamStep};
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, tools_changed};
 
 #[tokio::test]
 async fn tools_come_as_the_server_wrote_them() {
@@ -42,7 +42,7 @@ async fn ten_thousand_tools_are_too_many_by_few() {
     let list = |tools: u32| async move { Bench::new(&json!({"tools": tools})).upstreams.list_tools("s").await };
     assert!(list(9_900).await.unwrap().tools.len() > 9_900);
     let error = list(10_000).await.unwrap_err();
-    assert!(matches!(error, UpstreamError::TooManyTools { limit: 10_000, .. }), "{error}");
+    assert!(matches!(error, UpstreamError::TooMany { limit: 10_000, .. }), "{error}");
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn a_change_is_told_in_both_eras() {
         let mut changed = bench.upstreams.changed();
         let before = bench.tool_names().await;
         bench.text("change", json!({"name": "brand_new"})).await;
-        assert_eq!(changed.recv().await.unwrap(), "s", "{era}");
+        assert_eq!(changed.recv().await.unwrap(), tools_changed(), "{era}");
         let after = bench.tool_names().await;
         assert_eq!(after.len(), before.len() + 1);
         assert_eq!(after.last().unwrap(), "brand_new");
@@ -85,6 +85,6 @@ async fn tools_that_come_after_the_handshake_are_told() {
     let bench = Bench::new(&json!({"late_tools": ["late"]}));
     let mut changed = bench.upstreams.changed();
     bench.upstreams.connect("s").await.unwrap();
-    assert_eq!(changed.recv().await.unwrap(), "s");
+    assert_eq!(changed.recv().await.unwrap(), tools_changed());
     assert_eq!(bench.tool_names().await.last().unwrap(), "late");
 }

@@ -30,6 +30,7 @@ const MAX_ARGUMENTS: usize = 1_000;
 pub fn read_tools(tools: Vec<Value>) -> Document {
     let bytes: usize = tools.iter().map(|tool| tool.to_string().len()).sum();
     let (mut listed, mut skipped) = by_name(tools);
+    let written: BTreeMap<String, String> = listed.iter().map(|(name, tool)| (name.clone(), tool.to_string())).collect();
     let shared = hoist_definitions(&mut listed);
     let origin = Origin::File("/tools".into());
     let shelf = Shelf::default();
@@ -42,6 +43,9 @@ pub fn read_tools(tools: Vec<Value>) -> Document {
     "mcp".clone_into(&mut document.version);
     let wholes = pagination::Wholes::new(&document.types);
     for function in &mut document.functions {
+        if let Target::Tool(tool) = &mut function.target {
+            tool.definition = written.get(&tool.name).cloned().unwrap_or_default();
+        }
         set_parameters(function, &document.types);
         function.pagination = pagination::detect(function, &wholes);
     }
@@ -243,6 +247,7 @@ impl<'a> Reader<'a> {
                 name: name.to_owned(),
                 accepts_more: false,
                 input,
+                definition: String::new(),
             }),
         })
     }

@@ -132,7 +132,7 @@ mod tests {
             value: AnswerValue::Json(RawValue::from_string(value.to_owned()).unwrap()),
             status: Some(200),
             headers: vec![("link".to_owned(), "</b?p=1>; rel=prev, </b?p=2>; rel=\"next\"".to_owned())],
-            content: None,
+            result: None,
             shape: None,
             elapsed: Duration::ZERO,
         };

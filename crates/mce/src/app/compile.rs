@@ -20,7 +20,7 @@ use super::{skills, write_whole};
 use crate::failure::Failure;
 
 /// Changes with everything that decides what a document becomes, so that an update of the program compiles anew.
-pub(super) const COMPILER: &str = concat!(env!("CARGO_PKG_VERSION"), "+2");
+pub(super) const COMPILER: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
 
 /// Compiles servers of one configuration.
 pub(crate) struct Compiler {

@@ -26,8 +26,8 @@ use std::time::{Duration, Instant, SystemTime};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use mce_broker::{
-    AnswerValue, Broker, BrokerOptions, CallLimits, CallRequest, Caller, CatalogSource, ClientRequests, Naming, NewRecipe, NoClient,
-    Recipes, ResultLimits, Results, UpstreamState, Upstreams,
+    Answer, AnswerValue, Broker, BrokerOptions, CallError, CallLimits, CallRequest, Caller, CatalogSource, Change, Changed, ClientRequests,
+    Naming, NewRecipe, NoClient, Recipes, ResultLimits, Results, UpstreamState, Upstreams,
 };
 use mce_catalog::catalog::Catalog;
 use mce_config::{ServerSettings, Settings};
@@ -35,7 +35,7 @@ use mce_sandbox::{Content, ErrorKind, Language, Launcher, Limits, Program, Progr
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::{OnceCell, broadcast, watch};
 
 use self::addresses::Addresses;
 pub(crate) use self::answer::RunAnswer;
@@ -54,6 +54,8 @@ use crate::setup::Setup;
 const QUEUED_RUNS: usize = 64;
 /// Requests wait so long for MCP servers that were never listed.
 const LISTING_GRACE: Duration = Duration::from_secs(5);
+/// Changes that are kept for who reads them slowly.
+const CHANGES_KEPT: usize = 256;
 /// A compile that nobody asked for.
 const IN_BACKGROUND: CompileOptions<'_> = CompileOptions {
     only: None,
@@ -76,6 +78,7 @@ pub(crate) struct App {
     libraries: OnceCell<Vec<String>>,
     /// False while servers that were never compiled are being compiled for the first time.
     is_ready: watch::Sender<bool>,
+    changes: broadcast::Sender<Change>,
     /// True as soon as nobody waits for answers any more.
     has_ended: watch::Sender<bool>,
 }
@@ -104,6 +107,14 @@ impl Behalf {
     pub(crate) fn of(client: Arc<dyn ClientRequests>) -> Self {
         Self { client, model: None }
     }
+}
+
+/// What a function answered that was called as a tool.
+pub(crate) enum Called {
+    /// The result of a tool of an MCP server, with its content blocks.
+    Result(Box<RawValue>),
+    /// The value of another function.
+    Value(Box<RawValue>),
 }
 
 impl App {
@@ -151,6 +162,7 @@ impl App {
             compiler: Compiler::new(Arc::clone(&settings), state.store, upstreams),
             libraries: OnceCell::new(),
             is_ready: watch::Sender::new(true),
+            changes: broadcast::Sender::new(CHANGES_KEPT),
             has_ended: watch::Sender::new(false),
             settings,
         })
@@ -199,7 +211,15 @@ impl App {
     async fn list_tools(&self, server: &ServerSettings) {
         let start = Instant::now();
         let outcome = match self.compiler.list_tools(server, IN_BACKGROUND).await {
-            Ok(counts) => Outcome::Compiled(counts),
+            Ok(counts) => {
+                // Before that nobody has seen a list.
+                if !counts.unchanged && self.is_ready() {
+                    let (server, what) = (server.name.clone(), Changed::Tools);
+                    // Fails if nobody listens.
+                    let _ = self.changes.send(Change { server, what });
+                }
+                Outcome::Compiled(counts)
+            }
             Err(failure) => Outcome::Refused(Refusal(failure)),
         };
         let report = ServerReport {
@@ -211,14 +231,17 @@ impl App {
         report.log();
     }
 
-    /// Lists the tools of servers anew that say that they changed.
+    /// Lists the tools of servers anew that say that they changed, and then tells of it.
     async fn follow_changes(&self) {
         let mut changed = self.broker.upstreams().changed();
         loop {
             match changed.recv().await {
-                Ok(name) => {
-                    if let Some(server) = self.settings.server(&name) {
+                Ok(change) => {
+                    if let (Changed::Tools, Some(server)) = (&change.what, self.settings.server(&change.server)) {
                         self.list_tools(server).await;
+                    } else {
+                        // Fails if nobody listens.
+                        let _ = self.changes.send(change);
                     }
                 }
                 Err(RecvError::Lagged(_)) => {}
@@ -259,9 +282,24 @@ impl App {
         }
     }
 
+    /// What of MCP servers is another now: in the catalog, where it is in that.
+    pub(crate) fn changes(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+
+    /// Where who finds out that something is another now tells it.
+    pub(crate) fn changes_sender(&self) -> broadcast::Sender<Change> {
+        self.changes.clone()
+    }
+
     /// Waits until each server has been compiled or refused once.
     pub(crate) async fn ready(&self) {
         let _ = self.is_ready.subscribe().wait_for(|is_ready| *is_ready).await;
+    }
+
+    /// Whether each server has been compiled or refused once.
+    pub(crate) fn is_ready(&self) -> bool {
+        *self.is_ready.borrow()
     }
 
     /// What tells that the client has gone.
@@ -354,26 +392,42 @@ impl App {
     ///
     /// The call's failure, with its type.
     pub(crate) async fn call(&self, reference: &str, arguments: &RawValue, behalf: &Behalf) -> Result<Box<RawValue>, Failure> {
+        let answer = self.call_broker(reference, arguments, behalf, false).await;
+        value_of(answer.map_err(|error| run_calls::failure_of(&error))?.value)
+    }
+
+    /// Calls one function as a tool: what a tool of an MCP server answers is given as it is, also where it failed.
+    ///
+    /// # Errors
+    ///
+    /// As [`App::call`].
+    pub(crate) async fn call_whole(&self, reference: &str, arguments: &RawValue, behalf: &Behalf) -> Result<Called, Failure> {
+        match self.call_broker(reference, arguments, behalf, true).await {
+            Ok(Answer { result: Some(result), .. }) => Ok(Called::Result(result)),
+            Ok(answer) => value_of(answer.value).map(Called::Value),
+            Err(error) => match error.result() {
+                Some(result) => Ok(Called::Result(result.to_owned())),
+                None => Err(run_calls::failure_of(&error)),
+            },
+        }
+    }
+
+    async fn call_broker(&self, reference: &str, arguments: &RawValue, behalf: &Behalf, with_content: bool) -> Result<Answer, CallError> {
         let request = CallRequest {
             run: &new_run_id(),
             caller: Caller::Python,
             naming: Naming::Original,
             function: reference,
             arguments,
-            with_content: false,
+            with_content,
             page: None,
             client: Some(&behalf.client),
         };
-        let answer = self.broker.call(request).await.map_err(|error| run_calls::failure_of(&error))?;
+        let answer = self.broker.call(request).await?;
         if let Some(shape) = &answer.shape {
             self.discovery.observe(&answer.function, shape);
         }
-        match answer.value {
-            AnswerValue::Json(json) => Ok(json),
-            AnswerValue::Text(text) => to_raw_value(&text).map_err(Failure::internal),
-            AnswerValue::Bytes(bytes) => to_raw_value(&json!({"base64": BASE64_STANDARD.encode(bytes)})).map_err(Failure::internal),
-            AnswerValue::Empty => to_raw_value(&Value::Null).map_err(Failure::internal),
-        }
+        Ok(answer)
     }
 
     /// Forgets all compiled documents, copies of guides, recipes and what programs have saved. Gives how many documents and recipes there were.
@@ -421,6 +475,15 @@ impl App {
             Err(mce_broker::RecipeError::Disabled) => {}
             Err(error) => tracing::warn!("the program was not kept: {error}"),
         }
+    }
+}
+
+fn value_of(value: AnswerValue) -> Result<Box<RawValue>, Failure> {
+    match value {
+        AnswerValue::Json(json) => Ok(json),
+        AnswerValue::Text(text) => to_raw_value(&text).map_err(Failure::internal),
+        AnswerValue::Bytes(bytes) => to_raw_value(&json!({"base64": BASE64_STANDARD.encode(bytes)})).map_err(Failure::internal),
+        AnswerValue::Empty => to_raw_value(&Value::Null).map_err(Failure::internal),
     }
 }
 

@@ -10,7 +10,7 @@ use mce_broker::{
 };
 use mce_catalog::function::Effect;
 use mce_sandbox::{BoxFuture, CallFailure, HostCall, HostCalls, HostValue, Language, Naming};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::addresses::Addresses;
@@ -289,10 +289,19 @@ fn answer_with_headers(answer: Answer) -> Result<HostValue, CallFailure> {
     json(&AnswerWithHeaders {
         status: answer.status,
         headers: answer.headers,
-        content: answer.content,
+        content: answer.result.as_deref().and_then(blocks_of),
         value,
         base64,
     })
+}
+
+/// The content blocks of a tool's result.
+fn blocks_of(result: &RawValue) -> Option<Box<RawValue>> {
+    #[derive(Deserialize)]
+    struct Blocks {
+        content: Box<RawValue>,
+    }
+    serde_json::from_str::<Blocks>(result.get()).ok().map(|blocks| blocks.content)
 }
 
 /// The object that [`HostCall::Fetch`] is answered by.

@@ -9,7 +9,7 @@ use rmcp::transport::stdio_pipes;
 use crate::app::App;
 use crate::cli::{CompileArgs, ServeArgs, Transport};
 use crate::failure::Failure;
-use crate::server::{EndOfInput, Handler, StandingClient, WithoutLoneSurrogates};
+use crate::server::{AsWritten, EndOfInput, Handler, StandingClient, WithoutLoneSurrogates};
 use crate::setup::Setup;
 
 /// Serves until the client closes stdin, then ends all children.
@@ -54,7 +54,7 @@ async fn terminated() {
 
 async fn serve_stdio(app: &Arc<App>, client: Arc<StandingClient>) -> Result<(), Failure> {
     let (stdin, stdout) = stdio_pipes();
-    let served = Handler::new(Arc::clone(app), client)?
+    let served = AsWritten(Handler::new(Arc::clone(app), client)?)
         .serve((WithoutLoneSurrogates::new(EndOfInput::new(stdin, app.end())), stdout))
         .await;
     match served {

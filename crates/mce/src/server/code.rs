@@ -18,7 +18,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
 use super::promoted::Promoted;
-use super::surface::{Context, Surface, no_resource};
+use super::surface::{CallOf, Context, Refusal, Surface, no_resource};
 use super::texts::{GUIDE, INSTRUCTIONS};
 use super::tools::{self, CachedArguments, ExecuteArguments, GetArguments, SearchArguments, SkillsArguments};
 use crate::app::{App, Behalf, RunReport, Wanted};
@@ -122,16 +122,16 @@ impl Surface for Code {
         self.config.clone()
     }
 
-    fn list_tools(&self, _cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools.clone()))
+    fn list_tools<'a>(&'a self, _cursor: Option<&'a str>, _context: &'a Context) -> BoxFuture<'a, Result<ListToolsResult, ErrorData>> {
+        Box::pin(async { Ok(ListToolsResult::with_all_items(self.tools.clone())) })
     }
 
     fn tool(&self, name: &str) -> Option<Tool> {
         self.tools.iter().find(|tool| tool.name == name).cloned()
     }
 
-    fn call<'a>(&'a self, request: CallToolRequestParams, behalf: &'a Behalf) -> BoxFuture<'a, Result<CallToolResult, Failure>> {
-        Box::pin(async move { self.answer(&request.name, request.arguments, behalf).await })
+    fn call<'a>(&'a self, request: CallToolRequestParams, call: CallOf<'a>) -> BoxFuture<'a, Result<CallToolResult, Refusal>> {
+        Box::pin(async move { Ok(self.answer(&request.name, request.arguments, call.behalf).await?) })
     }
 
     fn list_prompts<'a>(&'a self, _cursor: Option<&'a str>) -> BoxFuture<'a, Result<ListPromptsResult, ErrorData>> {

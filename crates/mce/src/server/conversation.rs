@@ -23,6 +23,7 @@ use tokio::time::{Instant as Deadline, sleep_until, timeout_at};
 
 use super::client_call::{ClientCall, Inbox, Question, Told};
 use super::parking::{Parked, Parking};
+use super::surface::Refusal;
 use crate::app::App;
 use crate::failure::Failure;
 
@@ -37,7 +38,7 @@ const TOGETHER: Duration = Duration::from_millis(20);
 const WAITING_LOGS: usize = 256;
 
 /// What a call is answered by.
-pub(super) type Answer = Result<CallToolResult, Failure>;
+pub(super) type Answer = Result<CallToolResult, Refusal>;
 
 /// A call that goes on by itself. Dropping it ends it.
 #[derive(Debug)]
@@ -82,7 +83,7 @@ impl Conversation {
     /// # Errors
     ///
     /// Why the call ended without an answer.
-    pub(super) async fn go_on(mut self, open: Open<'_>) -> Result<CallToolResponse, Failure> {
+    pub(super) async fn go_on(mut self, open: Open<'_>) -> Result<CallToolResponse, Refusal> {
         let context = open.context;
         self.call.set_log_level(wanted_log_level(context));
         let is_asked = takes_requests(context);
@@ -124,8 +125,8 @@ impl Conversation {
                     self.call.tell_alive(self.started.elapsed());
                     next_sign = Deadline::now() + QUIET;
                 }
-                () = context.ct.cancelled() => return Err(Failure::internal("the request was cancelled")),
-                () = open.app.ended() => return Err(Failure::internal("the client has gone")),
+                () = context.ct.cancelled() => return Err(Failure::internal("the request was cancelled").into()),
+                () = open.app.ended() => return Err(Failure::internal("the client has gone").into()),
             }
         }
     }

@@ -8,21 +8,23 @@ use rmcp::model::SetLevelRequestParams;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock, GetPromptRequestParams,
     GetPromptResponse, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ServerConfig, Tool,
+    ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
 };
-use rmcp::service::NotificationContext;
+use rmcp::service::{NotificationContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Map;
 
 use super::client_call::ClientCall;
 use super::conversation::{self, Conversation, Open};
+use super::notices::{Subscriptions, listen, tell};
 use super::parking::{self, Parking};
 use super::standing_client::StandingClient;
-use super::surface::{self, Context, Surface};
+use super::surface::{self, CallOf, Context, Refusal, Surface, is_modern};
 use crate::app::{App, Behalf};
 use crate::failure::Failure;
 
-/// Answers one client. Cheap to clone; all state is the app's and the surface's.
+/// Answers one client. Cheap to make; what is not about the client is the app's and the surface's.
 #[derive(Clone)]
 pub(crate) struct Handler {
     app: Arc<App>,
@@ -31,6 +33,7 @@ pub(crate) struct Handler {
     /// that none is told what another said.
     client: Arc<StandingClient>,
     parking: Arc<Parking>,
+    subscriptions: Subscriptions,
 }
 
 impl Handler {
@@ -48,6 +51,7 @@ impl Handler {
             surface,
             client,
             parking,
+            subscriptions: Subscriptions::default(),
         })
     }
 
@@ -56,8 +60,14 @@ impl Handler {
         let abilities = conversation::abilities(context.client_capabilities().as_ref());
         let (call, inbox) = ClientCall::new(abilities, Arc::clone(&self.client), self.app.settings().client.wait);
         let behalf = Behalf::of(Arc::<ClientCall>::clone(&call));
-        let surface = Arc::clone(&self.surface);
-        Conversation::new(call, inbox, async move { surface.call(request, &behalf).await })
+        let (surface, is_modern) = (Arc::clone(&self.surface), is_modern(context));
+        Conversation::new(call, inbox, async move {
+            let call = CallOf {
+                behalf: &behalf,
+                is_modern,
+            };
+            surface.call(request, call).await
+        })
     }
 
     /// Asks the client for its folders, if it has any, and tells the MCP servers if they are others than before.
@@ -80,6 +90,8 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let told = tell(context.peer.clone(), Arc::clone(&self.surface), self.subscriptions.clone());
+        tokio::spawn(told);
         self.learn_roots(context).await;
     }
 
@@ -96,8 +108,8 @@ impl ServerHandler for Handler {
         Ok(())
     }
 
-    async fn list_tools(&self, request: Option<PaginatedRequestParams>, _: Context) -> Result<ListToolsResult, ErrorData> {
-        self.surface.list_tools(cursor(request.as_ref()))
+    async fn list_tools(&self, request: Option<PaginatedRequestParams>, context: Context) -> Result<ListToolsResult, ErrorData> {
+        self.surface.list_tools(cursor(request.as_ref()), &context).await
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -116,10 +128,10 @@ impl ServerHandler for Handler {
             binding: &binding,
             app: &self.app,
         };
-        Ok(conversation
-            .go_on(open)
-            .await
-            .unwrap_or_else(|failure| CallToolResult::error(vec![ContentBlock::text(failure.to_json().to_string())]).into()))
+        conversation.go_on(open).await.or_else(|refusal| match refusal {
+            Refusal::Failure(failure) => Ok(CallToolResult::error(vec![ContentBlock::text(failure.to_json().to_string())]).into()),
+            Refusal::Protocol(error) => Err(error),
+        })
     }
 
     async fn list_prompts(&self, request: Option<PaginatedRequestParams>, _: Context) -> Result<ListPromptsResult, ErrorData> {
@@ -151,6 +163,33 @@ impl ServerHandler for Handler {
             return Err(ErrorData::method_not_found::<rmcp::model::CompleteRequestMethod>());
         }
         self.surface.complete(request, &context).await
+    }
+
+    async fn subscribe(&self, request: SubscribeRequestParams, _: Context) -> Result<(), ErrorData> {
+        if self.subscriptions.add(&request.uri) {
+            let subscribed = self.surface.subscribe(&request.uri).await;
+            if subscribed.is_err() {
+                self.subscriptions.remove(&request.uri);
+            }
+            return subscribed;
+        }
+        Ok(())
+    }
+
+    async fn unsubscribe(&self, request: UnsubscribeRequestParams, _: Context) -> Result<(), ErrorData> {
+        if self.subscriptions.remove(&request.uri) {
+            self.surface.unsubscribe(&request.uri).await;
+        }
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.surface.notices().map(|_| requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        listen(&context, &self.surface).await;
+        Ok(())
     }
 }
 

@@ -1,11 +1,14 @@
 //! MCP as a server.
 
+mod as_written;
 mod client_call;
 mod code;
 mod conversation;
+mod direct;
 mod end_of_input;
 mod handler;
 mod lone_surrogates;
+mod notices;
 mod parking;
 mod promoted;
 mod standing_client;
@@ -13,6 +16,7 @@ mod surface;
 mod texts;
 pub(crate) mod tools;
 
+pub(crate) use as_written::AsWritten;
 pub(crate) use end_of_input::EndOfInput;
 pub(crate) use handler::Handler;
 pub(crate) use lone_surrogates::WithoutLoneSurrogates;

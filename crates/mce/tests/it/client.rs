@@ -1,7 +1,7 @@
 //! A client that writes and reads JSON-RPC lines itself, so that a transcript holds exactly what was said.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::project::Project;
 /// No answer takes longer, or the test has failed.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// `mce serve` and its client.
+/// `mce serve`, or another MCP server, and its client.
 pub(crate) struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -27,8 +27,12 @@ pub(crate) struct Client {
 impl Client {
     /// Starts the server without saying anything.
     pub(crate) fn start(project: &Project) -> Self {
-        let mut child = project
-            .command(&["serve"])
+        Self::of(project.command(&["serve"]))
+    }
+
+    /// Starts a server by any command.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -56,10 +60,16 @@ impl Client {
     /// Starts the server and shakes hands by `initialize`.
     pub(crate) fn initialize(project: &Project, version: &str) -> (Self, Value) {
         let mut client = Self::start(project);
-        let parameters = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
-        let result = client.request("initialize", parameters);
-        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        let result = client.shake_hands(version);
         (client, result)
+    }
+
+    /// Shakes hands by `initialize`.
+    pub(crate) fn shake_hands(&mut self, version: &str) -> Value {
+        let parameters = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+        let result = self.request("initialize", parameters);
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        result
     }
 
     /// Starts the server for a version without handshake.
@@ -112,18 +122,30 @@ impl Client {
 
     pub(crate) fn wait(&mut self, id: u64) -> Value {
         loop {
-            let line = self
-                .lines
-                .recv_timeout(PATIENCE)
-                .unwrap_or_else(|error| panic!("no answer to request {id}: {error}"));
-            let message: Value =
-                serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout holds what is no JSON: {error}: {line}"));
-            assert_eq!(message["jsonrpc"], "2.0", "{line}");
+            let message = self.next(&format!("no answer to request {id}"));
             if message["id"] == id {
                 return message.get("result").or_else(|| message.get("error")).cloned().unwrap_or_default();
             }
             self.notices.push(message);
         }
+    }
+
+    /// Waits for a notification and takes it; those before it stay.
+    pub(crate) fn notice(&mut self, method: &str) -> Value {
+        loop {
+            if let Some(place) = self.notices.iter().position(|notice| notice["method"] == method) {
+                return self.notices.remove(place);
+            }
+            let message = self.next(&format!("no `{method}`"));
+            self.notices.push(message);
+        }
+    }
+
+    fn next(&self, what: &str) -> Value {
+        let line = self.lines.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout holds what is no JSON: {error}: {line}"));
+        assert_eq!(message["jsonrpc"], "2.0", "{line}");
+        message
     }
 
     /// Calls a tool. Gives the JSON of its first text block, and whether it is an error.
