@@ -66,7 +66,12 @@ impl Client {
 
     /// Shakes hands by `initialize`.
     pub(crate) fn shake_hands(&mut self, version: &str) -> Value {
-        let parameters = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+        self.shake_hands_with(version, &json!({}))
+    }
+
+    /// The same for a client that can do more.
+    pub(crate) fn shake_hands_with(&mut self, version: &str, capabilities: &Value) -> Value {
+        let parameters = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": {"name": "test", "version": "1"}});
         let result = self.request("initialize", parameters);
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         result
