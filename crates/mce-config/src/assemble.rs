@@ -16,23 +16,20 @@ const LAYERS: [&str; 4] = ["namespaces", "landlock", "seccomp", "rlimits"];
 
 const NO_DOCKER: &str = "programs run in the jail of this machine, without Docker";
 const NO_ENHANCEMENT: &str = "texts come from the documents alone";
-const ONLY_STDIO: &str = "this version serves over standard input and output only";
 
 /// Settings that are accepted, so that other people's files need no change, but change nothing in this version, and why.
-const WITHOUT_EFFECT: [(&str, &str); 11] = [
+const WITHOUT_EFFECT: [(&str, &str); 9] = [
     (
         "compiled_output_dir",
         "compiled functions are kept in the data directory, see `data_dir`",
     ),
     ("docker_host", NO_DOCKER),
     ("docker_image", NO_DOCKER),
-    ("host", ONLY_STDIO),
     ("lint_enabled", "programs are checked against the catalog before they start"),
     ("llm_api_key", NO_ENHANCEMENT),
     ("llm_enhance", NO_ENHANCEMENT),
     ("llm_model", NO_ENHANCEMENT),
     ("network_mode", NO_DOCKER),
-    ("port", ONLY_STDIO),
     ("sandbox_requirements_path", "libraries are found where Python finds them"),
 ];
 
@@ -171,6 +168,9 @@ fn serve(fields: &mut SettingFields<'_, '_>) -> Result<ServeSettings, ConfigErro
     Ok(ServeSettings {
         host: fields.text("host", "127.0.0.1")?,
         port: u16::try_from(fields.count("port", 8000, 0..=65_535)?).unwrap_or(u16::MAX),
+        http_token: fields.secret("http_token")?,
+        http_allowed_hosts: fields.list("http_allowed_hosts")?,
+        http_allowed_origins: fields.list("http_allowed_origins")?,
         surface: surface(fields)?,
         has_plain_names: fields.word("direct_names", &["joined", "plain"])? == "plain",
         has_additional_tools: fields.flag("enable_additional_tools", false)?,

@@ -11,7 +11,7 @@ use crate::yaml::Node;
 use crate::{ConfigError, Place, Secret, Source};
 
 /// Every key of `mce.yaml` besides `servers`. Its variable is `MCE_` and the key in upper case.
-pub(crate) const SETTING_KEYS: [&str; 47] = [
+pub(crate) const SETTING_KEYS: [&str; 50] = [
     "allowed_domains",
     "cache_db_path",
     "cache_enabled",
@@ -31,6 +31,9 @@ pub(crate) const SETTING_KEYS: [&str; 47] = [
     "enable_additional_tools",
     "execution_timeout_seconds",
     "host",
+    "http_allowed_hosts",
+    "http_allowed_origins",
+    "http_token",
     "jail_without",
     "lint_enabled",
     "llm_api_key",

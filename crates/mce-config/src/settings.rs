@@ -311,10 +311,16 @@ pub struct RecipeSettings {
 /// What is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServeSettings {
-    /// `MCE_HOST`, default `127.0.0.1`.
+    /// `MCE_HOST`, default `127.0.0.1`: where HTTP is served.
     pub host: String,
-    /// `MCE_PORT`, default 8000.
+    /// `MCE_PORT`, default 8000; 0 for any that is free.
     pub port: u16,
+    /// `MCE_HTTP_TOKEN`: what clients must send as `Authorization: Bearer …`. Needed unless `host` is this machine alone.
+    pub http_token: Option<Secret>,
+    /// `MCE_HTTP_ALLOWED_HOSTS`, with commas: names under which clients reach it, besides those of this machine and `host`.
+    pub http_allowed_hosts: Vec<String>,
+    /// `MCE_HTTP_ALLOWED_ORIGINS`, with commas: origins of web pages that may use it, besides those of this machine.
+    pub http_allowed_origins: Vec<String>,
     /// `MCE_SURFACE`, default `code`.
     pub surface: Surface,
     /// `MCE_DIRECT_NAMES`, `joined` (default) or `plain`: tools of the surface `direct` have no server in their names.

@@ -110,6 +110,9 @@ pub(crate) enum CleanThen {
 pub(crate) enum Transport {
     /// Standard input and output
     Stdio,
+    /// Streamable HTTP at `/mcp`
+    #[value(alias = "streamable-http")]
+    Http,
 }
 
 #[derive(Debug, Args)]
@@ -117,6 +120,12 @@ pub(crate) struct ServeArgs {
     /// How clients reach it
     #[arg(long, value_enum, default_value_t = Transport::Stdio)]
     pub(crate) transport: Transport,
+    /// Where HTTP is served [env: `MCE_HOST`] [default: 127.0.0.1]
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Its port [env: `MCE_PORT`] [default: 8000]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<String>,
     /// What clients see [env: `MCE_SURFACE`] [default: code]
     #[arg(long, value_name = "NAME", value_parser = ["code", "code-executor", "direct", "search", "auto"])]
     pub(crate) surface: Option<String>,
@@ -125,7 +134,11 @@ pub(crate) struct ServeArgs {
 impl ServeArgs {
     /// What was typed of settings, by their keys.
     fn settings(&self) -> BTreeMap<String, String> {
-        let typed = [("surface", self.surface.clone())];
+        let typed = [
+            ("host", self.host.clone()),
+            ("port", self.port.clone()),
+            ("surface", self.surface.clone()),
+        ];
         typed
             .into_iter()
             .filter_map(|(key, value)| Some((key.to_owned(), value?)))

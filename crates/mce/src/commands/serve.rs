@@ -9,17 +9,19 @@ use rmcp::transport::stdio_pipes;
 use crate::app::App;
 use crate::cli::{CompileArgs, ServeArgs, Transport};
 use crate::failure::Failure;
-use crate::server::{AsWritten, EndOfInput, Handler, StandingClient, WithoutLoneSurrogates};
+use crate::server::{AsWritten, EndOfInput, Handler, StandingClient, WithoutLoneSurrogates, serve_http};
 use crate::setup::Setup;
 
-/// Serves until the client closes stdin, then ends all children.
+/// Serves until the client closes stdin, or the process is asked to end; then ends all children.
 pub(crate) async fn serve(setup: &Setup, args: &ServeArgs) -> Result<ExitCode, Failure> {
-    let Transport::Stdio = args.transport;
     let client = Arc::<StandingClient>::default();
     let standing = Arc::<StandingClient>::clone(&client);
     let app = Arc::new(App::open_for(setup, setup.settings()?, standing)?);
     app.start_in_background();
-    let result = serve_stdio(&app, client).await;
+    let result = match args.transport {
+        Transport::Stdio => serve_stdio(&app, client).await,
+        Transport::Http => serve_http(&app, client, terminated()).await,
+    };
     app.close().await;
     result.map(|()| ExitCode::SUCCESS)
 }

@@ -65,7 +65,6 @@ fn carries(result: &ServerResult) -> bool {
     meta.as_ref().is_some_and(|meta| meta.0.contains_key(KEY))
 }
 
-#[cfg(test)]
 /// A message's text, with the result that it carries in the place of the one that stands for it.
 pub(super) fn lift_text(message: &str) -> Option<String> {
     if !message.contains(KEY) {

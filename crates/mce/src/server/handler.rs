@@ -82,6 +82,17 @@ impl Handler {
     }
 }
 
+impl Handler {
+    /// One for another client.
+    pub(crate) fn for_another(&self) -> Self {
+        Self {
+            client: Arc::default(),
+            subscriptions: Subscriptions::default(),
+            ..self.clone()
+        }
+    }
+}
+
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let mut config = self.surface.config();

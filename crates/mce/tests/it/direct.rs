@@ -4,8 +4,8 @@ use mce_test::{FakeAnswer, FakeApi, fake_mcp_server};
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::project::{Project, shop_config, shop_document};
 use crate::node_server::{node_command, node_entry};
+use crate::project::{Project, shop_config, shop_document};
 use crate::real_servers::installed;
 
 const VERSIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];

@@ -10,6 +10,7 @@ mod control;
 mod direct;
 mod everything;
 mod fetch;
+mod http;
 mod large_document;
 mod machines;
 mod mcp_servers;
