@@ -1,5 +1,6 @@
 //! `mce serve --transport http`, spoken to by requests written here.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
@@ -9,8 +10,9 @@ use serde_json::{Value, json};
 
 use crate::project::Project;
 
-/// The server. Dropping it kills it.
+/// The server, in a folder of its own. Dropping it kills it.
 struct Server {
+    _project: Project,
     child: Child,
     port: u16,
 }
@@ -22,25 +24,29 @@ struct Answer {
 }
 
 impl Server {
-    fn start(project: &Project, more: &[&str]) -> Self {
-        let arguments = [&["serve", "--transport", "http", "--port", "0"], more].concat();
+    fn start(project: Project) -> Self {
+        let arguments = ["serve", "--transport", "http", "--port", "0"];
         let mut child = project.command(&arguments).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
         let line = lines.find(|line| line.contains("serving MCP at")).expect("it does not start");
         let port = line.split("127.0.0.1:").nth(1).unwrap().split('/').next().unwrap().parse().unwrap();
         // The rest is read, so that it never waits for a reader.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, port }
+        Self {
+            _project: project,
+            child,
+            port,
+        }
     }
 
     fn send(&self, method: &str, fields: &[(&str, &str)], body: &str) -> Answer {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let mut head = format!("{method} /mcp HTTP/1.0\r\nContent-Length: {}\r\n", body.len());
         if !fields.iter().any(|(name, _)| *name == "Host") {
-            head += &format!("Host: 127.0.0.1:{}\r\n", self.port);
+            write!(head, "Host: 127.0.0.1:{}\r\n", self.port).unwrap();
         }
         for (name, value) in fields {
-            head += &format!("{name}: {value}\r\n");
+            write!(head, "{name}: {value}\r\n").unwrap();
         }
         // It may answer before it has read all.
         let _ = stream.write_all(format!("{head}\r\n{body}").as_bytes());
@@ -91,7 +97,7 @@ impl Answer {
     /// The last message of the answer.
     fn result(&self) -> Value {
         let events = self.body.lines().filter_map(|line| line.strip_prefix("data:"));
-        let text = events.filter(|data| !data.trim().is_empty()).last().unwrap_or(&self.body);
+        let text = events.filter(|data| !data.trim().is_empty()).next_back().unwrap_or(&self.body);
         let message: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {} {}", self.status, self.body));
         message.get("result").or_else(|| message.get("error")).cloned().unwrap_or_default()
     }
@@ -109,7 +115,7 @@ fn direct() -> Project {
 
 #[test]
 fn clients_without_sessions_are_served() {
-    let server = Server::start(&Project::empty(), &[]);
+    let server = Server::start(Project::empty());
     let listed = server.ask("tools/list", json!({}), &[]).result();
     assert_eq!(listed["tools"].as_array().unwrap().len(), 5, "{listed}");
     assert_eq!(listed["resultType"], "complete");
@@ -120,7 +126,7 @@ fn clients_without_sessions_are_served() {
 
 #[test]
 fn clients_with_sessions_are_served() {
-    let server = Server::start(&Project::empty(), &[]);
+    let server = Server::start(Project::empty());
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
     let hello = server.post(&[], &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}));
     assert_eq!(hello.result()["serverInfo"]["name"], "mce", "{}", hello.body);
@@ -152,7 +158,7 @@ fn clients_with_sessions_are_served() {
 
 #[test]
 fn results_leave_as_they_were_written() {
-    let server = Server::start(&direct(), &[]);
+    let server = Server::start(direct());
     let result = server
         .ask("tools/call", json!({"name": "structured", "arguments": {}}), &[])
         .result();
@@ -162,7 +168,7 @@ fn results_leave_as_they_were_written() {
 
 #[test]
 fn pages_of_other_places_are_kept_out() {
-    let server = Server::start(&Project::empty(), &[]);
+    let server = Server::start(Project::empty());
     for (field, value, status) in [
         ("Origin", "https://evil.example.com", 403),
         ("Origin", "null", 403),
@@ -181,7 +187,7 @@ fn pages_of_other_places_are_kept_out() {
 #[test]
 fn with_a_token_only_who_has_it_is_served() {
     let project = Project::empty().with("MCE_HTTP_TOKEN", "token-of-the-test-1");
-    let server = Server::start(&project, &[]);
+    let server = Server::start(project);
     let refused = server.ask("tools/list", json!({}), &[]);
     assert_eq!(refused.status, 401);
     assert!(refused.head.contains("www-authenticate: bearer"), "{}", refused.head);
@@ -207,7 +213,7 @@ fn others_than_this_machine_are_not_served_without_a_token() {
 
 #[test]
 fn what_is_too_large_is_refused() {
-    let server = Server::start(&Project::empty(), &[]);
+    let server = Server::start(Project::empty());
     let call = json!({"name": "execute_code", "arguments": {"code": "x".repeat(17 << 20), "description": "test"}});
     assert_eq!(server.ask("tools/call", call, &[]).status, 413);
     assert_eq!(server.ask("tools/list", json!({}), &[]).status, 200);
@@ -215,7 +221,7 @@ fn what_is_too_large_is_refused() {
 
 #[test]
 fn it_ends_when_asked_also_while_somebody_listens() {
-    let mut server = Server::start(&direct(), &[]);
+    let mut server = Server::start(direct());
     let port = server.port;
     let listening = std::thread::spawn(move || {
         let body =
