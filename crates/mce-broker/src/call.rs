@@ -128,16 +128,19 @@ impl Broker {
         let allowed_hosts = Arc::new(AllowedHosts::new(&options.settings.allowed_domains));
         let resolver = PinnedResolver {
             allowed: Arc::clone(&allowed_hosts),
+            trusted: None,
         };
+        let upstreams = Upstreams::with_client(&options.settings, &options.client);
+        let servers = &options.settings.servers;
         Ok(Self {
             audit: Audit::open(&options.audit_file)?,
             http: Http::new(options.limits.clone()),
             fetch_http: Http::with_resolver(options.limits.clone(), resolver),
             allowed_hosts,
-            redactor: Redactor::new(&options.settings.servers),
-            answer_redactor: Redactor::with_places(&options.settings.servers),
+            redactor: Redactor::new(servers).learning(upstreams.learned()),
+            answer_redactor: Redactor::with_places(servers).learning(upstreams.learned()),
             validators: Validators::default(),
-            upstreams: Arc::new(Upstreams::with_client(&options.settings, &options.client)),
+            upstreams: Arc::new(upstreams),
             options,
         })
     }

@@ -108,6 +108,11 @@ pub(crate) fn fields_for(server: &ServerSettings) -> Result<Vec<(String, Secret)
     Ok(own.into_iter().chain(server.extra_headers.iter().cloned()).collect())
 }
 
+/// Whether something is configured that says who calls.
+pub(crate) fn has_credential(server: &ServerSettings) -> bool {
+    server.auth != Auth::None || has_extra(server, "authorization")
+}
+
 fn add(credentials: &mut Credentials, credential: &Credential, scheme: &SecurityScheme) {
     let token = match credential {
         Credential::Token(token) => token.clone(),

@@ -104,6 +104,18 @@ impl Http {
         self.read(response, is_head).await
     }
 
+    /// As [`Http::send_once`]; of a stream of events, which may never end, nothing is read.
+    ///
+    /// # Errors
+    ///
+    /// As [`Http::send_once`].
+    pub(crate) async fn send_for_document(&self, request: Request) -> Result<RawAnswer, CallError> {
+        let response = self.execute(request).await?;
+        let is_stream = |value: &HeaderValue| value.as_bytes().starts_with(b"text/event-stream");
+        let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(is_stream);
+        self.read(response, is_stream).await
+    }
+
     async fn execute(&self, mut request: Request) -> Result<Response, CallError> {
         let client = self.client()?;
         request.timeout_mut().get_or_insert(self.limits.total);
@@ -161,6 +173,7 @@ impl Http {
         }
         Ok(body)
     }
+
     pub(crate) fn too_many_redirects(&self) -> CallError {
         CallError::new(
             CallErrorKind::Api { status: None, body: None },

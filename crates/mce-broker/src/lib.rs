@@ -19,6 +19,7 @@ mod hex;
 mod http;
 mod json_text;
 mod nearest;
+mod oauth;
 mod page;
 mod pinned_resolver;
 mod policy;
@@ -40,6 +41,7 @@ pub use call_error::{BrokerError, CallError, CallErrorKind};
 pub use document::{DocumentError, DocumentFetcher};
 pub use fetch::{FetchAnswer, FetchRequest};
 pub use function_source::{CatalogSource, FoundFunction, FunctionSource};
+pub use oauth::{LoggedIn, Login, LoginError, LoginNeed, LoginState};
 pub use recipes::{NewRecipe, Recipe, RecipeError, Recipes};
 pub use results::{ResultError, ResultLimits, Results};
 pub use upstream::{

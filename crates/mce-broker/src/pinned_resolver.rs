@@ -13,6 +13,8 @@ use crate::allowed_hosts::AllowedHosts;
 #[derive(Debug)]
 pub(crate) struct PinnedResolver {
     pub(crate) allowed: Arc<AllowedHosts>,
+    /// A host that may lead anywhere, since a person named it.
+    pub(crate) trusted: Option<String>,
 }
 
 /// A name that leads to addresses of private networks only.
@@ -27,8 +29,12 @@ pub(crate) struct PrivateAddress {
 impl Resolve for PinnedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let allowed = Arc::clone(&self.allowed);
+        let is_trusted = self.trusted.as_deref() == Some(name.as_str());
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            if is_trusted {
+                return Ok(Box::new(found.collect::<Vec<_>>().into_iter()) as Addrs);
+            }
             let addresses = checked(&allowed, name.as_str(), found)?;
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })

@@ -19,6 +19,7 @@ mod location;
 mod merge;
 mod name;
 mod nearest;
+mod oauth_fields;
 mod own;
 mod pagination_fields;
 mod reader;
@@ -52,7 +53,7 @@ pub use settings::{
     SandboxSettings, ServeSettings, ServerSettings, SessionAuth, Settings, Surface, Unresolved,
 };
 pub use source::{EntrySource, Place, Source};
-pub use upstream::{Era, HttpServer, HttpTransport, StdioServer, UpstreamSettings};
+pub use upstream::{Era, HttpServer, HttpTransport, OAuthSettings, StdioServer, UpstreamSettings};
 pub use view::{
     ArgumentDefault, EffectSetting, FunctionSelector, FunctionSettings, MAX_DESCRIPTION_CHARS, PaginationSettings, PaginationWay,
     ViewSettings,

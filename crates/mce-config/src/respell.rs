@@ -49,6 +49,7 @@ pub(crate) fn respell(fields: &mut BTreeMap<String, Field>, dialect: Dialect) {
     command(fields);
     named_variables(fields);
     bearer(fields);
+    login(fields);
     for key in ["include", "exclude"] {
         if let Some(field) = fields.get_mut(key) {
             without_arguments(&mut field.node);
@@ -138,6 +139,16 @@ fn bearer(fields: &mut BTreeMap<String, Field>) {
     let mut entry = reference("Authorization", variable, field.node.line);
     entry.value.kind = Kind::Scalar(format!("Bearer ${{{variable}}}"));
     add_entries(fields, "headers", &field, vec![entry]);
+}
+
+/// Cursor has its client's registration at `auth`.
+fn login(fields: &mut BTreeMap<String, Field>) {
+    let is_login = |field: &Field| matches!(&field.node.kind, Kind::Map(entries) if entries.iter().any(|entry| entry.key == "CLIENT_ID"));
+    if fields.get("auth").is_some_and(is_login)
+        && let Some(field) = fields.remove("auth")
+    {
+        fields.entry("oauth".to_owned()).or_insert(field);
+    }
 }
 
 /// Adds to a mapping what it does not have.

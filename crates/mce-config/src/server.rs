@@ -12,7 +12,7 @@ use crate::location::{Base, http_url, resolve_path};
 use crate::nearest::suggestion;
 use crate::reader::{Reader, found};
 use crate::respell::{is_empty_list, respell};
-use crate::upstream_fields::read_upstream;
+use crate::upstream_fields::{UpstreamEntry, read_upstream};
 use crate::view_fields::read_view;
 use crate::yaml::Kind;
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Every key of a server, besides other words for them.
-pub(crate) const SERVER_KEYS: [&str; 33] = [
+pub(crate) const SERVER_KEYS: [&str; 34] = [
     "args",
     "auth",
     "auth_header",
@@ -43,6 +43,7 @@ pub(crate) const SERVER_KEYS: [&str; 33] = [
     "include",
     "is_read_only",
     "max_answer_bytes",
+    "oauth",
     "openapi",
     "overlay",
     "pagination",
@@ -58,7 +59,7 @@ pub(crate) const SERVER_KEYS: [&str; 33] = [
 ];
 
 /// The keys that entries in files of other programs have. What else stands there is theirs.
-const CLIENT_KEYS: [&str; 14] = [
+const CLIENT_KEYS: [&str; 15] = [
     "args",
     "command",
     "cwd",
@@ -69,6 +70,7 @@ const CLIENT_KEYS: [&str; 14] = [
     "exclude",
     "headers",
     "include",
+    "oauth",
     "start_timeout",
     "timeout",
     "type",
@@ -306,8 +308,11 @@ impl ServerFields<'_, '_> {
     }
 
     fn upstream(&mut self, origin: &Origin) -> Result<UpstreamSettings, ConfigError> {
-        let is_mcp = !matches!(origin, Origin::OpenApi(_));
-        read_upstream(self.reader, &self.key, &mut self.entry.fields, is_mcp)
+        let entry = UpstreamEntry {
+            is_mcp: !matches!(origin, Origin::OpenApi(_)),
+            is_ours: !self.entry.source.is_discovered(),
+        };
+        read_upstream(self.reader, &self.key, &mut self.entry.fields, entry)
     }
 
     /// `type:` is how other tools' files say what `command` and `url` say already.

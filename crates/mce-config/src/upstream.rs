@@ -55,6 +55,26 @@ pub struct UpstreamSettings {
     pub answer_bytes: usize,
     /// `pin`: tools whose description or schema changed are held back until a person confirms them. Default false.
     pub is_pinned: bool,
+    /// `oauth`: how a person logs in there.
+    pub oauth: OAuthSettings,
+}
+
+/// How a person logs in to an MCP server over HTTP. By default all of it is found out from the server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OAuthSettings {
+    /// `oauth: false`: nobody logs in there, and no login is used.
+    pub is_off: bool,
+    /// `client_id`, if this client was registered there before; else it registers itself.
+    pub client_id: Option<String>,
+    /// `client_secret` of that client.
+    pub client_secret: Option<Secret>,
+    /// `client_metadata_url`: an https URL where this client is described, which is its name where the authorization server
+    /// takes such. (MCP 2025-11-25, Client ID Metadata Documents.)
+    pub client_metadata_url: Option<String>,
+    /// `redirect_uri`: a URL of this machine. Default `http://127.0.0.1:PORT/callback` with a port that is free.
+    pub redirect_uri: Option<String>,
+    /// `scopes` that are asked for; empty: those that the server names.
+    pub scopes: Vec<String>,
 }
 
 impl Default for UpstreamSettings {
@@ -66,6 +86,7 @@ impl Default for UpstreamSettings {
             concurrency: 16,
             answer_bytes: 16 << 20,
             is_pinned: false,
+            oauth: OAuthSettings::default(),
         }
     }
 }

@@ -5,6 +5,8 @@
 
 mod fake_api;
 mod fake_mcp_server;
+mod oauth_server;
 
 pub use fake_api::{FakeAnswer, FakeApi, ReceivedRequest};
 pub use fake_mcp_server::{HttpServerProcess, fake_mcp_server};
+pub use oauth_server::{OAuthServer, installed_servers};

@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Call(CallArgs),
     /// Run a program in the jail
     Exec(ExecArgs),
+    /// Log in to MCP servers that want that
+    Auth(AuthArgs),
     /// Check whether all that is needed is there
     Doctor(JsonArgs),
     /// Play a whole conversation against a small API that is part of this program
@@ -220,6 +222,63 @@ pub(crate) struct ExecArgs {
     /// A top-level variable's value, as JSON, else a text
     #[arg(long = "param", value_name = "NAME=VALUE")]
     pub(crate) params: Vec<String>,
+    /// Print one JSON value
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuthArgs {
+    #[command(subcommand)]
+    pub(crate) command: AuthCommand,
+}
+
+impl AuthArgs {
+    /// Whether a program reads what is printed.
+    pub(crate) const fn is_json(&self) -> bool {
+        match &self.command {
+            AuthCommand::Login(args) => args.json,
+            AuthCommand::Logout(args) => args.json,
+            AuthCommand::Status(args) => args.json,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuthCommand {
+    /// Log in to a server, in a browser
+    Login(LoginArgs),
+    /// Forget the login at a server
+    Logout(LogoutArgs),
+    /// Show where somebody is logged in
+    Status(StatusArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LoginArgs {
+    /// The server's name
+    pub(crate) server: String,
+    /// Only print the URL; what the browser ends at may be pasted
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// Print one JSON value, and the URL as one on standard error
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogoutArgs {
+    /// The server's name
+    pub(crate) server: String,
+    /// Print one JSON value
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Only this server
+    pub(crate) server: Option<String>,
     /// Print one JSON value
     #[arg(long)]
     pub(crate) json: bool,

@@ -6,9 +6,10 @@ use tracing_subscriber::EnvFilter;
 
 /// Starts the log. `level` is a word such as `info`; a second start is ignored.
 pub(crate) fn start(level: &str) {
-    // Libraries speak only when something is wrong, whatever our own level is; rmcp would repeat what servers say.
+    // Libraries speak only when something is wrong, whatever our own level is; rmcp would repeat what servers say, and what we say
+    // of a connection that ended.
     let filter = EnvFilter::builder().parse_lossy(format!(
-        "warn,rmcp=error,mce={level},mce_broker={level},mce_sandbox={level},mce_jail={level}"
+        "warn,rmcp=error,rmcp::transport::worker=off,mce={level},mce_broker={level},mce_sandbox={level},mce_jail={level}"
     ));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -116,6 +116,7 @@ async fn dispatch(setup: &Setup, command: Command) -> Result<ExitCode, Failure> 
         Command::Search(args) => commands::search(setup, &args),
         Command::Call(args) => commands::call(setup, args).await,
         Command::Exec(args) => commands::exec(setup, &args).await,
+        Command::Auth(args) => commands::auth(setup, &args).await,
         Command::Doctor(args) => commands::doctor(setup, &args).await,
         Command::Demo => demo::play(setup).await,
     }
@@ -131,6 +132,7 @@ fn wants_json(command: &Command) -> bool {
         Command::Search(args) => args.json,
         Command::Call(args) => args.arguments.iter().any(|word| word == "--json" || word.starts_with("--json=")),
         Command::Exec(args) => args.json,
+        Command::Auth(args) => args.is_json(),
         Command::Doctor(args) => args.json,
         Command::Serve(_) | Command::Run(_) | Command::Demo => false,
     }

@@ -6,16 +6,19 @@
 
 mod decoded;
 mod json;
+mod learned;
 mod patterns;
 mod places;
 mod secrets;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use mce_config::ServerSettings;
 use serde::de::IgnoredAny;
 
+pub(crate) use learned::Learned;
 use patterns::{Cut, Patterns};
 
 /// What stands where a secret was. Valid inside a JSON string.
@@ -40,6 +43,12 @@ impl Redactor {
         Self {
             patterns: Patterns::new(secret_forms(servers), &places),
         }
+    }
+
+    /// The same; it also cuts out what becomes known later.
+    pub(crate) fn learning(mut self, learned: &Arc<Learned>) -> Self {
+        self.patterns.learned = Arc::clone(learned);
+        self
     }
 
     /// A text without secrets; borrowed where there were none.

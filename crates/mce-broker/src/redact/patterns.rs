@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
 
 use super::decoded::{Decoded, Escapes};
+use super::learned::Learned;
 use super::places::is_place;
 
 /// In bytes that are no text, shorter forms are found by chance; in texts, if case did not count.
@@ -22,6 +24,8 @@ pub(super) struct Patterns {
     short: Option<AhoCorasick>,
     /// Forms of base URLs in any case.
     places: Option<AhoCorasick>,
+    /// Forms of secrets that came later.
+    pub(super) learned: Arc<Learned>,
 }
 
 /// A part of a text that must go.
@@ -38,6 +42,7 @@ impl Patterns {
             long: searcher(&long, true),
             short: searcher(&short, false),
             places: searcher(places, true),
+            learned: Arc::default(),
         }
     }
 
@@ -58,6 +63,7 @@ impl Patterns {
     pub(super) fn in_binary(&self, bytes: &[u8]) -> Vec<Cut> {
         let mut cuts = Vec::new();
         find(self.long.as_ref(), bytes, &mut cuts);
+        find(self.learned.searcher().as_deref(), bytes, &mut cuts);
         merged(cuts)
     }
 
@@ -65,6 +71,7 @@ impl Patterns {
         let mut cuts = Vec::new();
         find(self.long.as_ref(), text, &mut cuts);
         find(self.short.as_ref(), text, &mut cuts);
+        find(self.learned.searcher().as_deref(), text, &mut cuts);
         let places = self.places.iter().flat_map(|places| places.find_overlapping_iter(text));
         cuts.extend(
             places
@@ -83,7 +90,7 @@ impl Patterns {
     }
 }
 
-fn searcher<'a>(forms: impl IntoIterator<Item = &'a String>, any_case: bool) -> Option<AhoCorasick> {
+pub(super) fn searcher<'a>(forms: impl IntoIterator<Item = &'a String>, any_case: bool) -> Option<AhoCorasick> {
     let forms: Vec<_> = forms.into_iter().filter(|form| !form.is_empty()).collect();
     if forms.is_empty() {
         return None;

@@ -41,6 +41,9 @@ pub(super) fn secrets_of(server: &ServerSettings) -> Vec<String> {
             secrets.add_header(value);
         }
     }
+    if let Some(secret) = &server.upstream.oauth.client_secret {
+        secrets.add(secret);
+    }
     if let Origin::McpStdio(child) = &server.origin {
         for (name, value) in &child.env {
             if is_secret_variable(name, value) {

@@ -4,9 +4,11 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{BoxStream, unfold};
+use mce_config::Secret;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Client, Method, Response, StatusCode, Url};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
@@ -16,10 +18,13 @@ use rmcp::transport::streamable_http_client::{
 use serde_json::Value;
 use sse_stream::Sse;
 use thiserror::Error;
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::raw_answers::RawAnswers;
 use super::sse::{SseEvent, SseReader};
 use crate::http::{MAX_REDIRECTS, chain, redirect};
+use crate::oauth::{LoginNeed, Session};
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
@@ -27,6 +32,10 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 /// Bytes of an answer with an error status that are read.
 const MAX_ERROR_BYTES: usize = 64 << 10;
+
+/// The first call waits so long for the stream of what the server says unasked: a server that asks something during a call may
+/// say it there, and nobody hears what it said before.
+const LISTEN_TIME: Duration = Duration::from_secs(1);
 
 /// Why a request got no answer of the protocol.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
@@ -39,7 +48,7 @@ pub(super) enum HttpFault {
     Broken(String),
     /// It wants a credential, or another one.
     #[error("not authorized")]
-    Unauthorized(Option<String>),
+    Unauthorized(LoginNeed),
     /// Another status than was expected.
     #[error("status {0}")]
     Status(u16),
@@ -56,9 +65,20 @@ pub(super) struct HttpClient {
     pub(super) client: Client,
     /// Credential and configured fields.
     pub(super) headers: HeaderMap,
+    /// The login whose token is sent.
+    pub(super) session: Option<Arc<Session>>,
+    /// Whether the stream for what the server says unasked was asked for.
+    pub(super) is_listening: Arc<watch::Sender<bool>>,
     pub(super) answers: Arc<RawAnswers>,
     /// The largest message, in bytes.
     pub(super) message_bytes: usize,
+}
+
+/// A request, which may have to be sent again.
+struct Outgoing {
+    method: Method,
+    headers: HeaderMap,
+    body: Option<Vec<u8>>,
 }
 
 impl fmt::Debug for HttpClient {
@@ -68,31 +88,72 @@ impl fmt::Debug for HttpClient {
 }
 
 impl HttpClient {
-    /// Sends a request; follows redirects within its origin, those of other methods than GET only if they keep the method.
+    /// Sends a request with the token of the login, if there is one. If the server does not take it, it has not done anything
+    /// either: the request is sent once more, with a new one.
     pub(super) async fn send(&self, method: Method, url: &str, headers: HeaderMap, body: Option<Vec<u8>>) -> Result<Response, HttpFault> {
+        let request = Outgoing { method, headers, body };
+        let token = match &self.session {
+            Some(session) => session.token().await.map_err(HttpFault::Unauthorized)?,
+            None => None,
+        };
+        let response = self.send_with(&request, url, token.as_ref()).await?;
+        match (&self.session, token) {
+            (Some(session), Some(token)) if response.status() == StatusCode::UNAUTHORIZED => {
+                let token = session.renewed(&token).await.map_err(HttpFault::Unauthorized)?;
+                let response = self.send_with(&request, url, Some(&token)).await?;
+                self.checked(response, true).await
+            }
+            (_, token) => self.checked(response, token.is_some()).await,
+        }
+    }
+
+    /// Follows redirects within its origin, those of other methods than GET only if they keep the method.
+    async fn send_with(&self, outgoing: &Outgoing, url: &str, token: Option<&Secret>) -> Result<Response, HttpFault> {
         let mut url: Url = url
             .parse()
             .map_err(|_| HttpFault::Unreachable("the URL cannot be read".to_owned()))?;
         let origin = url.origin();
         for _ in 0..=MAX_REDIRECTS {
-            let mut request = self.client.request(method.clone(), url.clone()).headers(self.headers.clone());
+            let mut request = self
+                .client
+                .request(outgoing.method.clone(), url.clone())
+                .headers(self.headers.clone());
             // After the configured ones: these are the protocol's own.
-            request = request.headers(headers.clone());
-            if let Some(body) = &body {
+            request = request.headers(outgoing.headers.clone());
+            if let Some(body) = &outgoing.body {
                 request = request.header(CONTENT_TYPE, JSON).body(body.clone());
+            }
+            #[expect(clippy::disallowed_methods, reason = "this is where the token of a login is meant to go")]
+            if let Some(token) = token {
+                request = request.bearer_auth(token.expose());
             }
             let response = request.send().await.map_err(|error| fault(&error))?;
             let status = response.status();
             if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
-                return checked(response);
+                return Ok(response);
             }
             let location = redirect(status.as_u16(), response.headers(), response.url());
-            let keeps_method = method == Method::GET || matches!(status.as_u16(), 307 | 308);
+            let keeps_method = outgoing.method == Method::GET || matches!(status.as_u16(), 307 | 308);
             url = location
                 .filter(|to| keeps_method && to.origin() == origin)
                 .ok_or(HttpFault::Redirected)?;
         }
         Err(HttpFault::Redirected)
+    }
+
+    /// Credentials that are missing or not enough are told apart from all other statuses.
+    async fn checked(&self, response: Response, was_sent: bool) -> Result<Response, HttpFault> {
+        let status = response.status();
+        let is_refused =
+            status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN && response.headers().contains_key(WWW_AUTHENTICATE);
+        if !is_refused {
+            return Ok(response);
+        }
+        Err(HttpFault::Unauthorized(match &self.session {
+            Some(session) => session.need(status.as_u16(), response.headers(), was_sent).await,
+            None if self.headers.is_empty() => LoginNeed::Credential,
+            None => LoginNeed::Configured,
+        }))
     }
 
     async fn body(&self, mut response: Response, limit: usize) -> Result<Option<Vec<u8>>, HttpFault> {
@@ -125,7 +186,11 @@ impl HttpClient {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         insert(&mut headers, SESSION, session);
         let body = serde_json::to_vec(message)?;
-        let response = self.send(Method::POST, url, headers, Some(body)).await.map_err(as_fault)?;
+        let sent = self.send(Method::POST, url, headers, Some(body)).await;
+        let response = sent.map_err(|fault| {
+            self.answers.note_fault(message, fault.clone());
+            as_fault(fault)
+        })?;
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -263,11 +328,21 @@ impl StreamableHttpClient for HttpClient {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Fault> {
         self.answers.note_sent(&message);
+        if let JsonRpcMessage::Request(request) = &message
+            && matches!(request.request, ClientRequest::CallToolRequest(_))
+            && session_id.is_some()
+        {
+            let mut is_listening = self.is_listening.subscribe();
+            // A server that never answers is waited for once.
+            if timeout(LISTEN_TIME, is_listening.wait_for(|is| *is)).await.is_err() {
+                self.is_listening.send_replace(true);
+            }
+        }
         let posted = self
             .post(&uri, &message, session_id.as_deref(), custom_headers.into_iter().collect())
             .await;
-        if let Err(error) = &posted {
-            self.answers.note_fault(&message, seen_as(error));
+        if let Some(fault) = posted.as_ref().err().and_then(seen_as) {
+            self.answers.note_fault(&message, fault);
         }
         posted
     }
@@ -306,22 +381,10 @@ impl StreamableHttpClient for HttpClient {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Fault> {
         let headers = custom_headers.into_iter().collect();
-        let response = self.stream(&uri, session_id.as_deref(), last_event_id.as_deref(), headers).await?;
+        let response = self.stream(&uri, session_id.as_deref(), last_event_id.as_deref(), headers).await;
+        self.is_listening.send_replace(true);
+        let response = response?;
         Ok(self.events(response))
-    }
-}
-
-/// Credentials that are missing or not enough are told apart from all other statuses.
-fn checked(response: Response) -> Result<Response, HttpFault> {
-    let challenge = response
-        .headers()
-        .get(WWW_AUTHENTICATE)
-        .and_then(|value| value.to_str().ok())
-        .map(str::to_owned);
-    match response.status() {
-        StatusCode::UNAUTHORIZED => Err(HttpFault::Unauthorized(challenge)),
-        StatusCode::FORBIDDEN if challenge.is_some() => Err(HttpFault::Unauthorized(challenge)),
-        _ => Ok(response),
     }
 }
 
@@ -335,21 +398,20 @@ fn fault(error: &reqwest::Error) -> HttpFault {
 
 fn as_fault(fault: HttpFault) -> Fault {
     match fault {
-        HttpFault::Unauthorized(challenge) => StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge.unwrap_or_default())),
+        // It is no use to try again.
+        HttpFault::Unauthorized(_) => StreamableHttpError::AuthRequired(AuthRequiredError::new(String::new())),
         HttpFault::Unreachable(_) | HttpFault::Broken(_) | HttpFault::Status(_) | HttpFault::Redirected => {
             StreamableHttpError::Client(fault)
         }
     }
 }
 
-fn seen_as(error: &Fault) -> HttpFault {
+/// What becomes of a fault; `None` if that is noted already.
+fn seen_as(error: &Fault) -> Option<HttpFault> {
     match error {
-        StreamableHttpError::Client(fault) => fault.clone(),
-        StreamableHttpError::AuthRequired(required) => {
-            let challenge = &required.www_authenticate_header;
-            HttpFault::Unauthorized((!challenge.is_empty()).then(|| challenge.clone()))
-        }
-        other => HttpFault::Broken(other.to_string()),
+        StreamableHttpError::Client(fault) => Some(fault.clone()),
+        StreamableHttpError::AuthRequired(_) => None,
+        other => Some(HttpFault::Broken(other.to_string())),
     }
 }
 

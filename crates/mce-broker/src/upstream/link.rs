@@ -202,7 +202,7 @@ impl Server {
             match &inner.link {
                 Link::Up(connection) if !connection.is_closed() => return Ok(Arc::clone(connection)),
                 Link::Opening { outcome, .. } => outcome.clone(),
-                Link::Failed { error, retry_at, .. } if *retry_at > Instant::now() => {
+                Link::Failed { error, retry_at, .. } if *retry_at > Instant::now() && !self.may_be_let_in(error) => {
                     return Err(UpstreamError::NotYet {
                         after: retry_at.saturating_duration_since(Instant::now()),
                         cause: Arc::clone(error),
@@ -218,6 +218,12 @@ impl Server {
             // The attempt was ended.
             Err(_) => closed(),
         }
+    }
+
+    /// Whether what kept it from being used was a login, and there is another now.
+    fn may_be_let_in(&self, error: &UpstreamError) -> bool {
+        let is_login = matches!(error, UpstreamError::Unauthorized { .. });
+        is_login && self.opening.session.as_ref().is_some_and(|session| session.has_changed())
     }
 
     fn begin(self: &Arc<Self>, inner: &mut Inner) -> watch::Receiver<Option<Opened>> {

@@ -17,6 +17,7 @@ mod handler;
 mod http_client;
 mod link;
 mod listen;
+mod logins;
 mod notes;
 mod open;
 mod passing;
@@ -37,6 +38,7 @@ use mce_config::{Era, Origin, ServerSettings, Settings};
 use rmcp::model::{CancelledNotification, CancelledNotificationParam, ClientNotification, RequestId};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
+use url::Url;
 
 pub use changes::{Change, Changed};
 pub use client_requests::{
@@ -47,7 +49,9 @@ pub use connection::{ToolAnswer, ToolList};
 pub use passing::{Listed, Passed};
 pub use upstream_error::{UpstreamError, UpstreamStep};
 
-use crate::redact::Redactor;
+use crate::credential::has_credential;
+use crate::oauth::{Session, SessionPlace};
+use crate::redact::{Learned, Redactor};
 use connection::{Call, Connection};
 use link::{Seen, Server};
 use notes::Notes;
@@ -62,6 +66,8 @@ pub struct Upstreams {
     servers: BTreeMap<String, Arc<Server>>,
     changed: broadcast::Sender<Change>,
     redactor: Arc<Redactor>,
+    /// Tokens of logins.
+    learned: Arc<Learned>,
 }
 
 /// One call of a tool.
@@ -125,7 +131,8 @@ impl Upstreams {
     /// As [`Upstreams::new`], with a client that answers what no call caused.
     pub fn with_client(settings: &Settings, client: &Arc<dyn ClientRequests>) -> Self {
         let (changed, _) = broadcast::channel(CHANGES_KEPT);
-        let redactor = Arc::new(Redactor::with_places(&settings.servers));
+        let learned = Arc::<Learned>::default();
+        let redactor = Arc::new(Redactor::with_places(&settings.servers).learning(&learned));
         let http = Arc::default();
         let reaper = Arc::default();
         let is_upstream = |server: &&ServerSettings| match server.origin {
@@ -143,6 +150,7 @@ impl Upstreams {
                 subscribed: Arc::default(),
                 http: Arc::clone(&http),
                 reaper: Arc::clone(&reaper),
+                session: session(settings, server, &learned),
             };
             (server.name.clone(), Server::new(opening))
         });
@@ -150,7 +158,13 @@ impl Upstreams {
             servers: servers.collect(),
             changed,
             redactor,
+            learned,
         }
+    }
+
+    /// Secrets that become known while connections are used.
+    pub(crate) const fn learned(&self) -> &Arc<Learned> {
+        &self.learned
     }
 
     /// All tools of a server, as it writes them.
@@ -247,6 +261,22 @@ impl Upstreams {
             None => Ok(server),
         }
     }
+}
+
+/// The login that a server may want: over HTTP, unless another credential is configured.
+fn session(settings: &Settings, server: &ServerSettings, learned: &Arc<Learned>) -> Option<Arc<Session>> {
+    let Origin::McpHttp(http) = &server.origin else { return None };
+    let url: Url = http.url.parse().ok()?;
+    let is_wanted = !server.upstream.oauth.is_off && !has_credential(server) && url.username().is_empty();
+    let place = SessionPlace {
+        data_dir: &settings.data_dir,
+        server: &server.name,
+        url,
+        oauth: server.upstream.oauth.clone(),
+        allowed_domains: &settings.allowed_domains,
+        learned: Arc::clone(learned),
+    };
+    is_wanted.then(|| Arc::new(Session::new(place)))
 }
 
 fn status(seen: Seen) -> UpstreamStatus {

@@ -30,6 +30,7 @@ use super::sse_transport::SseTransport;
 use super::upstream_error::{UpstreamError, UpstreamStep};
 use crate::credential::fields_for;
 use crate::http::{field_name, field_value, lasting_client};
+use crate::oauth::Session;
 use crate::redact::Redactor;
 
 /// Bytes of a message beside its result.
@@ -49,6 +50,8 @@ pub(super) struct Opening {
     pub(super) changed: broadcast::Sender<Change>,
     /// Resources of which somebody wants to know changes.
     pub(super) subscribed: Arc<Subscribed>,
+    /// The login there, if one can be made.
+    pub(super) session: Option<Arc<Session>>,
     /// Of all servers.
     pub(super) reaper: Arc<Reaper>,
     /// The HTTP client of all servers, made when the first needs it: that takes longer than the program may take to start.
@@ -200,6 +203,8 @@ impl Opening {
         Ok(HttpClient {
             client: client.clone(),
             headers,
+            session: self.session.clone(),
+            is_listening: Arc::new(tokio::sync::watch::Sender::new(false)),
             answers: Arc::new(RawAnswers::with_tools_read()),
             message_bytes: self.message_bytes(),
         })

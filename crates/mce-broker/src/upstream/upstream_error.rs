@@ -6,6 +6,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::http_client::HttpFault;
+use crate::oauth::LoginNeed;
 
 /// What was going on with an MCP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,12 +74,12 @@ pub enum UpstreamError {
         internal: String,
     },
     /// It wants a login, or does not accept the one it got.
-    #[error("MCP server `{server}` does not accept the credentials that are configured, or needs some")]
+    #[error("MCP server `{server}` {need}")]
     Unauthorized {
         /// The server.
         server: String,
-        /// Its `WWW-Authenticate`.
-        challenge: Option<String>,
+        /// What it wants.
+        need: LoginNeed,
     },
     /// It answered with a status that says nothing in the protocol's own words.
     #[error("MCP server `{server}` answered with status {status}")]
@@ -210,7 +211,7 @@ impl UpstreamError {
                 was_sent: true,
                 step,
             },
-            HttpFault::Unauthorized(challenge) => Self::Unauthorized { server, challenge },
+            HttpFault::Unauthorized(need) => Self::Unauthorized { server, need },
             HttpFault::Status(status) => Self::Status { server, status, step },
             HttpFault::Redirected => Self::Redirected { server },
         }
@@ -243,6 +244,7 @@ impl UpstreamError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::NotYet { cause, .. } if matches!(**cause, Self::Unauthorized { .. }) => cause.hint(),
             Self::NotYet { after, .. } => Some(format!(
                 "it is tried again in {} s; `mce doctor` shows what it printed",
                 after.as_secs() + 1
@@ -250,11 +252,7 @@ impl UpstreamError {
             Self::CannotStart { .. } | Self::Exited { .. } | Self::NoCommonVersion { .. } => {
                 Some("`mce doctor` shows what it printed".to_owned())
             }
-            Self::Unauthorized { server, challenge } => Some(if challenge.is_some() {
-                format!("log in with `mce auth login {server}`, or set its `auth`")
-            } else {
-                "set its `auth`".to_owned()
-            }),
+            Self::Unauthorized { server, need } => Some(need.hint(server)),
             Self::Unresolved { variable, .. } => Some(format!("set `{variable}`")),
             Self::NotInTime {
                 step: UpstreamStep::Start, ..
@@ -281,15 +279,11 @@ impl UpstreamError {
             Self::CannotStart { internal, .. } | Self::Unreachable { internal, .. } | Self::NoCommonVersion { internal, .. } => {
                 format!("{self}: {internal}")
             }
-            Self::Unauthorized {
-                challenge: Some(challenge),
-                ..
-            } => format!("{self}: {challenge}"),
             Self::NotYet { cause, .. } => cause.internal(),
             Self::NotConfigured { .. }
             | Self::Unresolved { .. }
             | Self::Exited { .. }
-            | Self::Unauthorized { challenge: None, .. }
+            | Self::Unauthorized { .. }
             | Self::Status { .. }
             | Self::Redirected { .. }
             | Self::NotInTime { .. }

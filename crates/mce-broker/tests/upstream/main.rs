@@ -8,5 +8,6 @@ mod calls;
 mod hostile;
 mod http;
 mod life;
+mod login;
 mod real;
 mod tools;

@@ -6,27 +6,13 @@ use std::process::Stdio;
 
 use mce_broker::{ToolCall, UpstreamStatus};
 use mce_config::{Era, HttpServer, HttpTransport, Origin, Secret, StdioServer};
-use mce_test::HttpServerProcess;
+use mce_test::{HttpServerProcess, installed_servers as installed};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
 use crate::asking::client;
 use crate::bench::{Bench, call, text};
-
-/// Where they are; `None`, and a word about it, if they are not installed.
-fn installed() -> Option<PathBuf> {
-    let named = mce_config::env::snapshot().remove("MCE_TEST_MCP_SERVERS").map(PathBuf::from);
-    let folder = named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-mcp"));
-    if folder.join("installed").exists() {
-        return Some(folder.canonicalize().unwrap());
-    }
-    eprintln!(
-        "NOT RUN: there are no MCP servers in `{}`; scripts/install-mcp-servers installs them",
-        folder.display()
-    );
-    None
-}
 
 fn node(folder: &Path, server: &str) -> PathBuf {
     folder.join("node_modules/@modelcontextprotocol").join(server).join("dist/index.js")

@@ -419,7 +419,12 @@ fn listed_server(server: &ServerSummary, upstream: Option<&UpstreamStatus>) -> V
         entry["read_only"] = json!(true);
     }
     match upstream {
-        Some(UpstreamStatus::Failed { error, .. }) => entry["error"] = json!(error.to_string()),
+        Some(UpstreamStatus::Failed { error, .. }) => {
+            entry["error"] = json!(error.to_string());
+            if let Some(hint) = error.hint() {
+                entry["hint"] = json!(hint);
+            }
+        }
         Some(UpstreamStatus::Starting) if !server.is_compiled => entry["state"] = json!("starting; ask again in some seconds"),
         Some(_) if !server.is_compiled => {
             entry["error"] = json!("its tools are not known yet; the person who runs mce lists them with `mce compile`");

@@ -208,6 +208,17 @@ impl App {
         self.broker.upstreams().states()
     }
 
+    /// Lists the tools of an MCP server, also if they are known; says how many can be called.
+    ///
+    /// # Errors
+    ///
+    /// Why they cannot be listed.
+    pub(crate) async fn list_server(&self, name: &str) -> Result<usize, Failure> {
+        let server = self.settings.server(name);
+        let server = server.ok_or_else(|| Failure::argument(format!("there is no server `{name}`")))?;
+        Ok(self.compiler.list_tools(server, IN_BACKGROUND).await?.compiled)
+    }
+
     async fn list_tools(&self, server: &ServerSettings) {
         let start = Instant::now();
         let outcome = match self.compiler.list_tools(server, IN_BACKGROUND).await {

@@ -1,5 +1,6 @@
 //! The commands, one file each: typed arguments in, an exit code out.
 
+mod auth;
 mod call;
 mod clean;
 mod compile;
@@ -10,6 +11,7 @@ mod functions;
 mod search;
 mod serve;
 
+pub(crate) use auth::auth;
 pub(crate) use call::call;
 pub(crate) use clean::clean;
 pub(crate) use compile::compile;

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod asking;
+mod auth;
 mod client;
 mod commands;
 mod compile;

@@ -28,12 +28,10 @@ impl Ended {
 
     /// The error object on standard error.
     pub(crate) fn error(&self) -> Value {
-        let line = self
-            .err
-            .lines()
-            .find(|line| line.starts_with('{'))
-            .unwrap_or_else(|| panic!("no JSON on stderr: {self:?}"));
-        serde_json::from_str::<Value>(line).unwrap()["error"].clone()
+        let lines = self.err.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        // Log messages are JSON, too.
+        let mut errors = lines.map(|line| line["error"].clone()).filter(Value::is_object);
+        errors.next().unwrap_or_else(|| panic!("no error on stderr: {self:?}"))
     }
 }
 

@@ -1,0 +1,23 @@
+//! Logins at MCP servers over HTTP. (MCP 2025-11-25 and 2026-07-28, Authorization) The protocol is rmcp's, whose types stay here;
+//! what it may reach, what is kept of it, and what people are told is decided here.
+//!
+//! ```text
+//! a person ──▶ Login: discovery, registration, browser ──▶ GrantFile (0600)
+//! HttpClient of upstream ──▶ Session: the token, renewed by one for all ◀──┘
+//!                              └─ all HTTP through GuardedClient
+//! ```
+
+mod callback;
+mod discovery;
+mod grant;
+mod guarded_client;
+mod login;
+mod login_error;
+mod revoke;
+mod session;
+
+pub use login::{LoggedIn, Login};
+pub use login_error::LoginError;
+pub use session::{LoginNeed, LoginState};
+
+pub(crate) use session::{Session, SessionPlace};

@@ -1,0 +1,57 @@
+//! Secrets that become known while the program runs: tokens of logins.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use aho_corasick::AhoCorasick;
+use mce_config::Secret;
+
+use super::patterns::{MIN_BYTES_IN_BINARY, searcher};
+use super::secrets::forms;
+
+/// Secrets that are remembered; the oldest go first, and have expired by then.
+const MAX_SECRETS: usize = 256;
+
+/// The secrets that were told so far. One for the process.
+#[derive(Default)]
+pub(crate) struct Learned {
+    // Held for one look, and while a secret is added.
+    secrets: Mutex<VecDeque<String>>,
+    searcher: RwLock<Option<Arc<AhoCorasick>>>,
+}
+
+impl Learned {
+    /// Adds secrets; those of fewer than 8 bytes are no tokens and are left out.
+    #[expect(clippy::disallowed_methods, reason = "what is cut out must be known")]
+    pub(crate) fn add(&self, added: &[Secret]) {
+        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = secrets.len();
+        for secret in added
+            .iter()
+            .map(Secret::expose)
+            .filter(|secret| secret.len() >= MIN_BYTES_IN_BINARY)
+        {
+            if !secrets.iter().any(|known| known == secret) {
+                secrets.push_back(secret.to_owned());
+            }
+        }
+        if secrets.len() == before {
+            return;
+        }
+        while secrets.len() > MAX_SECRETS {
+            secrets.pop_front();
+        }
+        let all: BTreeSet<String> = secrets.iter().flat_map(|secret| forms(secret)).collect();
+        *self.searcher.write().unwrap_or_else(PoisonError::into_inner) = searcher(&all, true).map(Arc::new);
+    }
+
+    pub(super) fn searcher(&self) -> Option<Arc<AhoCorasick>> {
+        self.searcher.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl std::fmt::Debug for Learned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Learned(***)")
+    }
+}

@@ -1,0 +1,74 @@
+//! What people do about logins at MCP servers: make one, end one, look at them.
+
+use std::sync::Arc;
+
+use mce_config::Origin;
+
+use super::Upstreams;
+use crate::oauth::{Login, LoginError, LoginState, Session};
+
+impl Upstreams {
+    /// Begins a login at a server, by what it says when it is asked for its tools.
+    ///
+    /// # Errors
+    ///
+    /// Why nobody can log in there.
+    pub async fn begin_login(&self, server: &str) -> Result<Login, LoginError> {
+        let session = self.session(server)?;
+        if session.challenge().is_none() {
+            // Whatever comes of it: it may also name where to log in without being asked, or let all list its tools.
+            let _ = self.list_tools(server).await;
+        }
+        Login::begin(server, session).await
+    }
+
+    /// Forgets the login at a server, and tells its authorization server so if that takes it. Says whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such server, or its login cannot be forgotten.
+    pub async fn log_out(&self, server: &str) -> Result<bool, LoginError> {
+        self.session(server)?
+            .log_out()
+            .await
+            .map_err(|error| LoginError::Keep { reason: error.to_string() })
+    }
+
+    /// Whether people log in to a server at all.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub fn check_login(&self, server: &str) -> Result<(), LoginError> {
+        self.session(server).map(|_| ())
+    }
+
+    /// The servers that one can log in to, and what is known of the login there.
+    pub fn logins(&self) -> Vec<(String, Option<LoginState>)> {
+        let sessions = self
+            .servers
+            .iter()
+            .filter_map(|(name, server)| Some((name, server.opening.session.as_ref()?)));
+        sessions.map(|(name, session)| (name.clone(), session.state())).collect()
+    }
+
+    fn session(&self, server: &str) -> Result<&Arc<Session>, LoginError> {
+        let no_login = |why| LoginError::NoLogin {
+            server: server.to_owned(),
+            why,
+        };
+        let Some(found) = self.servers.get(server) else {
+            return Err(LoginError::NotConfigured { server: server.to_owned() });
+        };
+        let opening = &found.opening;
+        if !opening.settings.unresolved.is_empty() {
+            return Err(no_login("a variable in its entry is not set; `mce doctor` says which"));
+        }
+        match (&opening.session, &opening.settings.origin) {
+            (Some(session), _) => Ok(session),
+            (None, Origin::McpHttp(_)) if opening.settings.upstream.oauth.is_off => Err(no_login("its `oauth` is `false`")),
+            (None, Origin::McpHttp(_)) => Err(no_login("a credential is configured for it, which is used instead")),
+            (None, Origin::McpStdio(_) | Origin::OpenApi(_)) => Err(no_login("it is not reached over HTTP")),
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! `mce auth`: logins at MCP servers, made and ended by a person.
+
+use std::io::IsTerminal as _;
+use std::process::{ExitCode, Stdio};
+use std::time::SystemTime;
+
+use mce_broker::{LoggedIn, Login, LoginError, LoginNeed, LoginState, UpstreamError, Upstreams};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+use crate::app::App;
+use crate::cli::{AuthArgs, AuthCommand, LoginArgs, LogoutArgs, StatusArgs};
+use crate::failure::Failure;
+use crate::setup::Setup;
+
+/// Logins in a row, if the server wants more rights each time.
+const MAX_STEPS: usize = 3;
+/// Characters of a line that is pasted.
+const MAX_PASTED: usize = 16 << 10;
+
+pub(crate) async fn auth(setup: &Setup, args: &AuthArgs) -> Result<ExitCode, Failure> {
+    // What servers say before and while one logs in is told by the commands themselves.
+    crate::logging::start("error");
+    let app = App::open(setup, setup.settings()?)?;
+    let done = match &args.command {
+        AuthCommand::Login(args) => login(setup, &app, args).await,
+        AuthCommand::Logout(args) => logout(setup, &app, args).await,
+        AuthCommand::Status(args) => status(setup, &app, args),
+    };
+    app.close().await;
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+async fn login(setup: &Setup, app: &App, args: &LoginArgs) -> Result<(), Failure> {
+    let server = name_of(app, &args.server);
+    let mut step = 1;
+    let logged_in = loop {
+        let logged_in = log_in(setup, app.upstreams(), &server, args.no_browser).await?;
+        let connected = app.upstreams().connect(&server).await;
+        let lacking = match &connected {
+            Err(UpstreamError::Unauthorized {
+                need: LoginNeed::Scopes(scopes),
+                ..
+            }) if step < MAX_STEPS => scopes,
+            Ok(()) | Err(_) => break connected.map(|()| logged_in),
+        };
+        step += 1;
+        if !setup.is_json {
+            setup
+                .terminal
+                .note(format!("`{server}` wants more rights than it named: {lacking}"));
+        }
+    };
+    let not_taken = |message: String, hint: Option<String>| {
+        Failure::new("tool", format!("the login worked, but {message}")).with_hint(hint.unwrap_or_default())
+    };
+    let logged_in = logged_in.map_err(|error| not_taken(error.to_string(), error.hint()))?;
+    let functions = app.list_server(&server).await;
+    let functions = functions.map_err(|failure| not_taken(failure.message, failure.hint))?;
+    show_login(setup, &server, &logged_in, functions)
+}
+
+async fn log_in(setup: &Setup, upstreams: &Upstreams, server: &str, no_browser: bool) -> Result<LoggedIn, Failure> {
+    let mut login = upstreams.begin_login(server).await.map_err(failure)?;
+    let is_opened = !no_browser && open_browser(setup, login.url().as_str());
+    let can_paste = no_browser || std::io::stdin().is_terminal();
+    show_url(setup, &login, is_opened, can_paste);
+    let mut pasted = BufReader::new(tokio::io::stdin()).lines();
+    let mut can_paste = can_paste;
+    loop {
+        let (answer, is_pasted) = tokio::select! {
+            answer = login.answer() => (answer.map_err(failure)?, false),
+            line = pasted.next_line(), if can_paste => match line {
+                Ok(Some(line)) if line.trim().is_empty() => continue,
+                Ok(Some(line)) => (line.chars().take(MAX_PASTED).collect(), true),
+                Ok(None) | Err(_) => {
+                    can_paste = false;
+                    continue;
+                }
+            },
+        };
+        match login.finish(&answer).await {
+            // Another paste may be the right one.
+            Err(error @ LoginError::NoAnswer { .. }) if is_pasted && !setup.is_json => setup.terminal.failure(&failure(error), false),
+            finished => return finished.map_err(failure),
+        }
+    }
+}
+
+fn show_url(setup: &Setup, login: &Login, is_opened: bool, can_paste: bool) {
+    let terminal = setup.terminal;
+    if setup.is_json {
+        return terminal.note(json!({"url": login.url().as_str()}).to_string());
+    }
+    let where_to = if is_opened {
+        "A browser was opened. If it was not, open this:"
+    } else {
+        "Open this in a browser:"
+    };
+    terminal.note(format!("{where_to}\n\n  {}\n", login.url()));
+    terminal.note(format!("Waiting for the login at {} …", login.issuer()));
+    if can_paste {
+        terminal.note("If the browser is on another machine, it ends at a page that it cannot load: paste the URL of that page here.");
+    }
+}
+
+fn show_login(setup: &Setup, server: &str, login: &LoggedIn, functions: usize) -> Result<(), Failure> {
+    if setup.is_json {
+        return setup.terminal.json(&json!({
+            "server": server,
+            "logged_in": true,
+            "issuer": login.issuer,
+            "scopes": login.scopes,
+            "expires_in_seconds": login.expires_at.map(seconds_left),
+            "renewable": login.can_be_renewed,
+            "functions": functions,
+        }));
+    }
+    setup.terminal.line(format!(
+        "logged in to `{server}` by {}{}{}; {functions} functions",
+        login.issuer,
+        with_scopes(&login.scopes),
+        validity(login.expires_at, login.can_be_renewed)
+    ));
+    Ok(())
+}
+
+async fn logout(setup: &Setup, app: &App, args: &LogoutArgs) -> Result<(), Failure> {
+    let server = name_of(app, &args.server);
+    let was_there = app.upstreams().log_out(&server).await.map_err(failure)?;
+    if args.json {
+        return setup
+            .terminal
+            .json(&json!({"server": server, "logged_in": false, "was_logged_in": was_there}));
+    }
+    setup.terminal.line(if was_there {
+        format!("logged out of `{server}`")
+    } else {
+        format!("nobody was logged in to `{server}`")
+    });
+    Ok(())
+}
+
+fn status(setup: &Setup, app: &App, args: &StatusArgs) -> Result<(), Failure> {
+    let mut logins = app.upstreams().logins();
+    if let Some(server) = &args.server {
+        let server = name_of(app, server);
+        // Says why, if nobody logs in there.
+        app.upstreams().check_login(&server).map_err(failure)?;
+        logins.retain(|(name, _)| *name == server);
+    }
+    if args.json {
+        let all: Vec<Value> = logins.iter().map(|(server, state)| state_json(server, state.as_ref())).collect();
+        return setup.terminal.json(&all);
+    }
+    if logins.is_empty() {
+        setup.terminal.line("no MCP server is configured that one could log in to");
+    }
+    for (server, state) in &logins {
+        setup.terminal.line(match state {
+            Some(state) => format!(
+                "`{server}`: logged in by {}{}{}{}",
+                state.issuer,
+                with_scopes(&state.scopes),
+                validity(state.expires_at, state.can_be_renewed),
+                if state.wanted.is_empty() {
+                    String::new()
+                } else {
+                    format!("; calls also need {}: run `mce auth login {server}`", state.wanted.join(" "))
+                }
+            ),
+            None => format!("`{server}`: nobody is logged in"),
+        });
+    }
+    Ok(())
+}
+
+fn state_json(server: &str, state: Option<&LoginState>) -> Value {
+    match state {
+        Some(state) => json!({
+            "server": server,
+            "logged_in": true,
+            "issuer": state.issuer,
+            "client_id": state.client_id,
+            "scopes": state.scopes,
+            "expires_in_seconds": state.expires_at.map(seconds_left),
+            "renewable": state.can_be_renewed,
+            "wanted_scopes": state.wanted,
+        }),
+        None => json!({"server": server, "logged_in": false}),
+    }
+}
+
+fn seconds_left(end: SystemTime) -> u64 {
+    end.duration_since(SystemTime::now()).map_or(0, |left| left.as_secs())
+}
+
+fn with_scopes(scopes: &[String]) -> String {
+    if scopes.is_empty() {
+        String::new()
+    } else {
+        format!(", for {}", scopes.join(" "))
+    }
+}
+
+fn validity(end: Option<SystemTime>, can_be_renewed: bool) -> String {
+    match (end, can_be_renewed) {
+        (_, true) => "; renewed by itself".to_owned(),
+        (Some(end), false) => format!("; ends in {} minutes", seconds_left(end).div_ceil(60)),
+        (None, false) => String::new(),
+    }
+}
+
+/// The normalised name of a server; people may type it as they wrote it.
+fn name_of(app: &App, typed: &str) -> String {
+    app.settings()
+        .server(typed)
+        .map_or_else(|| typed.to_owned(), |server| server.name.clone())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "used as `map_err(failure)`")]
+fn failure(error: LoginError) -> Failure {
+    let kind = match error {
+        LoginError::NotConfigured { .. } | LoginError::NoLogin { .. } | LoginError::NoAnswer { .. } => "argument",
+        LoginError::NotInTime { .. } => "timeout",
+        LoginError::Listen { .. } | LoginError::Keep { .. } => "internal",
+        LoginError::NothingPublished { .. }
+        | LoginError::Discovery { .. }
+        | LoginError::Registration { .. }
+        | LoginError::Denied { .. }
+        | LoginError::WrongIssuer { .. }
+        | LoginError::Exchange { .. } => "tool",
+    };
+    Failure::new(kind, error.to_string()).with_hint(error.hint().unwrap_or_default())
+}
+
+/// Starts what opens URLs here: the program of `BROWSER`, else that of the desktop. Says whether it could be started.
+fn open_browser(setup: &Setup, url: &str) -> bool {
+    let set = |name: &str| setup.environment.get(name).filter(|value| !value.is_empty());
+    let has_desktop = set("DISPLAY").or_else(|| set("WAYLAND_DISPLAY")).is_some();
+    let program = match set("BROWSER").and_then(|list| list.split(':').next()) {
+        Some(program) => program,
+        None if cfg!(target_os = "macos") => "open",
+        None if has_desktop => "xdg-open",
+        None => return false,
+    };
+    let mut words = program.split_whitespace();
+    let Some(first) = words.next() else { return false };
+    let mut command = mce_jail::command(first, &setup.working_dir);
+    let mut has_place = false;
+    for word in words {
+        has_place |= word.contains("%s");
+        command.arg(word.replace("%s", url));
+    }
+    if !has_place {
+        command.arg(url);
+    }
+    // It is the person's own program.
+    command.envs(&setup.environment);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().is_ok()
+}
