@@ -3,10 +3,7 @@
 //   node server.mjs '{"modules": "…/node_modules", …}'    prints one line: {"issuer": …, "url": …}
 //
 //   registers      clients may register themselves; default true
-//   token_seconds  lifetime of an access token; default 3600
 //   denies         nobody is let in
-//   issuer_named   what the MCP server calls its authorization server, instead of what that is
-//   first_scopes   what the MCP server wants at first; default "notes:read"
 //
 // POST /control at the issuer: {"refuse": true} access tokens given so far are not taken any more, {"revoke": true} refresh
 // tokens neither, {"forget": true} clients that registered are not known any more. GET /control tells what happened.
@@ -82,7 +79,7 @@ const provider = new Provider(issuer, {
       useGrantedResource: () => true,
       getResourceServerInfo: (_, indicator) => {
         told.resources.push(indicator);
-        return { scope: "notes:read notes:write", audience: indicator, accessTokenFormat: "opaque", accessTokenTTL: spec.token_seconds ?? 3600 };
+        return { scope: "notes:read notes:write", audience: indicator, accessTokenFormat: "opaque", accessTokenTTL: 3600 };
       },
     },
   },
@@ -132,13 +129,13 @@ const tools = ["whoami", "write_note", "echo_token"].map((name) => ({ name, desc
 
 async function serve(request, response) {
   if (request.url.startsWith("/.well-known/oauth-protected-resource")) {
-    return json(response, 200, { resource: url, authorization_servers: [spec.issuer_named ?? issuer], scopes_supported: ["notes:read", "notes:write"] });
+    return json(response, 200, { resource: url, authorization_servers: [issuer], scopes_supported: ["notes:read", "notes:write"] });
   }
   if (!request.url.startsWith("/mcp")) return json(response, 404, {});
   const given = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1];
   const token = given && !refused.has(given) ? await provider.AccessToken.find(given) : undefined;
   if (!token || token.isExpired || token.aud !== url) {
-    return json(response, 401, {}, challenge(given && "invalid_token", spec.first_scopes ?? "notes:read"));
+    return json(response, 401, {}, challenge(given && "invalid_token", "notes:read"));
   }
   if (request.method !== "POST") return json(response, 405, {});
   const message = await read(request);

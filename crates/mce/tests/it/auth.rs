@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use mce_test::OAuthServer;
@@ -34,13 +35,15 @@ fn call(project: &Project, tool: &str) -> Ended {
     project.run(&["call", &format!("notes.{tool}"), "--json", "{}"])
 }
 
+fn file_of_login(project: &Project) -> PathBuf {
+    let files = std::fs::read_dir(project.file("data/logins")).unwrap();
+    let mut files = files.map(|entry| entry.unwrap().path());
+    files.find(|path| path.extension().is_some_and(|end| end == "json")).unwrap()
+}
+
 /// What the kept login holds.
 fn kept(project: &Project) -> Value {
-    let file = std::fs::read_dir(project.file("data/logins"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.extension().is_some_and(|end| end == "json"))
-        .unwrap();
+    let file = file_of_login(project);
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(
         std::fs::metadata(file.parent().unwrap()).unwrap().permissions().mode() & 0o777,
@@ -140,12 +143,22 @@ fn a_token_that_is_not_taken_any_more_is_renewed_once_for_all_calls() {
 
 #[test]
 fn a_token_is_renewed_before_it_ends() {
-    let Some((server, project)) = logged_in(&json!({"token_seconds": 1}), "") else {
+    let Some((server, project)) = logged_in(&json!({}), "") else {
         return;
     };
+    let mut grant = kept(&project);
+    let received = &mut grant["credentials"]["token_received_at"];
+    // It was made an hour ago, and lasts as long.
+    *received = json!(received.as_u64().unwrap() - 3600);
+    std::fs::write(file_of_login(&project), grant.to_string()).unwrap();
     assert_eq!(call(&project, "whoami").json()["who"], "ann");
-    assert!(server.told()["grants"].as_array().unwrap().contains(&json!("refresh_token")));
-    assert_eq!(server.told()["failures"], json!([]));
+    let told = server.told();
+    assert_eq!(
+        (&told["grants"], &told["failures"]),
+        (&json!(["authorization_code", "refresh_token"]), &json!([]))
+    );
+    assert_eq!(call(&project, "whoami").json()["who"], "ann");
+    assert_eq!(server.told()["grants"], told["grants"]);
 }
 
 #[test]
