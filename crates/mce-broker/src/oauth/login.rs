@@ -22,6 +22,8 @@ use super::session::Session;
 const CLIENT_NAME: &str = "mce";
 /// A person may have to look for a password.
 const PERSON_TIME: Duration = Duration::from_mins(10);
+/// A server may name many places to ask, each of which may be slow.
+const DISCOVERY_TIME: Duration = Duration::from_mins(1);
 
 /// A login that was begun. Dropping it ends it.
 pub struct Login {
@@ -60,7 +62,15 @@ impl Login {
     ///
     /// What is missing or wrong.
     pub(crate) async fn begin(server: &str, session: &Arc<Session>) -> Result<Self, LoginError> {
-        let (mut manager, metadata) = discover(server, &session.url, session.challenge().as_deref(), &session.http).await?;
+        let challenge = session.challenge();
+        let discovery = discover(server, &session.url, challenge.as_deref(), &session.http);
+        let found = timeout(DISCOVERY_TIME, discovery).await;
+        let (mut manager, metadata) = found.unwrap_or_else(|_| {
+            Err(LoginError::Discovery {
+                server: server.to_owned(),
+                reason: format!("that takes longer than {} s", DISCOVERY_TIME.as_secs()),
+            })
+        })?;
         let configured = session.oauth.redirect_uri.as_deref();
         let listener = CallbackListener::open(configured).await.map_err(|error| LoginError::Listen {
             uri: configured.unwrap_or("127.0.0.1").to_owned(),

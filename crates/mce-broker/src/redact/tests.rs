@@ -285,3 +285,20 @@ proptest! {
         prop_assert_eq!(value, vec![expected]);
     }
 }
+
+#[test]
+fn what_becomes_known_later_is_cut_out_from_then_on() {
+    let learned = Arc::<Learned>::default();
+    let redactor = with_token("configured-1").learning(&learned);
+    let text = "configured-1 and token-of-a-login";
+    assert_eq!(redactor.text(text), "[redacted] and token-of-a-login");
+    learned.add(&[Secret::new("token-of-a-login"), Secret::new("short")]);
+    assert_eq!(redactor.text(text), "[redacted] and [redacted]");
+    let encoded = format!("x{} short", STANDARD.encode("a token-of-a-login"));
+    assert!(!redactor.text(&encoded).contains("b2Ytb"), "{}", redactor.text(&encoded));
+    assert_eq!(redactor.json(r#"{"a":"\u0074oken-of-a-login"}"#), r#"{"a":"[redacted]"}"#);
+    for n in 0..1000 {
+        learned.add(&[Secret::new(format!("one-of-many-{n}"))]);
+    }
+    assert_eq!(redactor.text("one-of-many-999 one-of-many-1-"), "[redacted] one-of-many-1-");
+}

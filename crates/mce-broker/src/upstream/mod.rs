@@ -26,6 +26,7 @@ mod raw_answers;
 mod reaper;
 mod sse;
 mod sse_transport;
+mod streamable_client;
 mod upstream_error;
 
 use std::collections::BTreeMap;

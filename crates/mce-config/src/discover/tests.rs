@@ -234,6 +234,41 @@ fn secrets_of_codex_and_goose_are_taken_from_the_environment() {
 }
 
 #[test]
+fn what_clients_know_of_a_login_is_taken_over() {
+    let claude =
+        r#"{"mcpServers": {"a": {"type": "http", "url": "https://h/a", "oauth": {"clientId": "c", "callbackPort": 8123, "x": 1}}}}"#;
+    let cursor =
+        r#"{"mcpServers": {"b": {"url": "https://h/b", "auth": {"CLIENT_ID": "c", "CLIENT_SECRET": "${env:KEY}", "scopes": ["r", "w"]}}}}"#;
+    let opencode = r#"{"mcp": {"c": {"type": "remote", "url": "https://h/c", "oauth": false},
+        "d": {"type": "remote", "url": "https://h/d", "oauth": {"clientId": "c", "scope": "r w"}}}}"#;
+    let gemini = r#"{"mcpServers": {"e": {"httpUrl": "https://h/e", "oauth": {"enabled": true, "clientId": "c", "redirectUri": "http://localhost:7/x"}}}}"#;
+    let bench = bench(
+        &[
+            (".mcp.json", claude),
+            (".cursor/mcp.json", cursor),
+            ("opencode.json", opencode),
+            (".gemini/settings.json", gemini),
+        ],
+        &[("KEY", "s3cr3t-key")],
+    );
+    let (settings, report) = bench.load();
+    let oauth = |name: &str| &server(&settings, name).upstream.oauth;
+    for name in ["a", "b", "d", "e"] {
+        assert_eq!((oauth(name).client_id.as_deref(), oauth(name).is_off), (Some("c"), false), "{name}");
+    }
+    assert_eq!(oauth("a").redirect_uri.as_deref(), Some("http://localhost:8123/callback"));
+    assert_eq!(oauth("b").client_secret.as_ref().unwrap().text(), "s3cr3t-key");
+    assert_eq!(
+        (&oauth("b").scopes, &oauth("d").scopes),
+        (&vec!["r".to_owned(), "w".to_owned()], &oauth("b").scopes)
+    );
+    assert!(oauth("c").is_off);
+    assert_eq!(oauth("e").redirect_uri.as_deref(), Some("http://localhost:7/x"));
+    assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+    no_secret_is_shown(&bench, "s3cr3t");
+}
+
+#[test]
 fn times_are_in_the_unit_of_their_client() {
     let json = |value: &str| format!(r#"{{"mcpServers": {{"x": {{"command": "run", {value}}}}}}}"#);
     let zed = |value: &str| format!(r#"{{"context_servers": {{"x": {{"command": "run", {value}}}}}}}"#);

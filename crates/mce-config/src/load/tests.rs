@@ -755,6 +755,20 @@ fn bad_values_of_auth_name_place_and_what_is_allowed_and_no_secret() {
 }
 
 #[test]
+fn bad_values_of_oauth_name_what_is_allowed_and_no_secret() {
+    let check = |oauth: &str, expected: &str| {
+        let text = format!("servers: {{s: {{url: 'https://h/mcp', oauth: {oauth}}}}}");
+        let error = bench(&[("mce.yaml", &text)], &[]).error();
+        assert!(error.contains(expected) && !error.contains("hunter2"), "{oauth}: {error}");
+    };
+    check("[hunter2]", "`false`, or a mapping such as `client_id: …`");
+    check("{client_secret: [hunter2]}", "oauth.client_secret: expected a text");
+    check("{client_metadata_url: 'http://h/x'}", "an https URL with a path");
+    check("{redirect_uri: 'https://h/callback'}", "a URL of this machine");
+    check("{callback_port: 0}", "a whole number from 1 to 65535");
+}
+
+#[test]
 fn bad_variables_of_a_server_name_the_variable_and_no_secret() {
     for (variable, value, expected) in [
         ("MCE_SHOP_BASE_URL", "h", "an absolute http(s) URL, found `h`"),
@@ -843,13 +857,11 @@ fn all_variables_of_existing_installations_are_read() {
     let without_effect = [
         "DOCKER_HOST",
         "DOCKER_IMAGE",
-        "HOST",
         "LINT_ENABLED",
         "LLM_API_KEY",
         "LLM_ENHANCE",
         "LLM_MODEL",
         "NETWORK_MODE",
-        "PORT",
     ];
     assert_eq!(told, without_effect.map(|name| format!("environment MCE_{name}: has no effect")));
     assert_eq!(settings.log_level, "warn");

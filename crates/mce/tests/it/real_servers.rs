@@ -1,9 +1,10 @@
 //! Nine MCP servers that others wrote behind one `mce serve`, as `scripts/install-mcp-servers` installs them: all listed, each
 //! called from Python and from TypeScript, three of them together in one program.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
+pub(crate) use mce_test::installed_servers as installed;
 use mce_test::{FakeAnswer, FakeApi};
 use serde_json::{Value, json};
 
@@ -12,20 +13,6 @@ use crate::project::Project;
 
 /// What is in the page, and in a file.
 const MARK: &str = "Sesquipedalian";
-
-/// Where they are; `None`, and a word about it, if they are not installed.
-pub(crate) fn installed() -> Option<PathBuf> {
-    let named = mce_config::env::snapshot().remove("MCE_TEST_MCP_SERVERS").map(PathBuf::from);
-    let folder = named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-mcp"));
-    if folder.join("installed").exists() {
-        return Some(folder.canonicalize().unwrap());
-    }
-    eprintln!(
-        "NOT RUN: there are no MCP servers in `{}`; scripts/install-mcp-servers installs them",
-        folder.display()
-    );
-    None
-}
 
 /// Debian's browser; `None`, and a word about it, if it is not installed.
 fn chromium() -> Option<&'static str> {
