@@ -96,8 +96,8 @@ impl Drop for Server {
 impl Answer {
     /// The last message of the answer.
     fn result(&self) -> Value {
-        let events = self.body.lines().filter_map(|line| line.strip_prefix("data:"));
-        let text = events.filter(|data| !data.trim().is_empty()).next_back().unwrap_or(&self.body);
+        let mut events = self.body.lines().filter_map(|line| line.strip_prefix("data:"));
+        let text = events.rfind(|data| !data.trim().is_empty()).unwrap_or(&self.body);
         let message: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {} {}", self.status, self.body));
         message.get("result").or_else(|| message.get("error")).cloned().unwrap_or_default()
     }
