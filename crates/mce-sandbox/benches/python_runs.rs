@@ -54,6 +54,7 @@ async fn run(sandbox: &Sandbox, source: &str) -> Duration {
         language: Language::Python,
         source: source.to_owned(),
         params: serde_json::Map::new(),
+        wall: None,
     };
     let outcome = sandbox.run(program, Arc::new(Nothing)).await;
     outcome.result.unwrap();

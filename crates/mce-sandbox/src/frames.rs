@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{Content, ErrorKind, HostCall, Naming, ProgramError};
+use crate::{Content, ErrorKind, HostCall, Naming, ProgramError, SearchBy};
 
 /// The deepest nesting of a frame. Readers of JSON stop at 128.
 const DEPTH: usize = 120;
@@ -215,6 +215,7 @@ struct Wire<'a> {
     server: Option<String>,
     names: Option<Vec<String>>,
     query: Option<String>,
+    by: Option<SearchBy>,
     limit: Option<u32>,
     handle: Option<String>,
     #[serde(borrow)]
@@ -320,6 +321,7 @@ fn read_call(wire: Wire<'_>) -> Result<HostCall, FrameProblem> {
         }
         "search" => Ok(HostCall::Search {
             query: required(wire.query, "query")?,
+            by: wire.by.unwrap_or_default(),
             server: wire.server,
             limit: wire.limit,
         }),

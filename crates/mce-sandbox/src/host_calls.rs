@@ -50,10 +50,13 @@ pub enum HostCall {
     },
     /// The names of all servers.
     Servers {},
-    /// Search for functions.
+    /// Search for functions. The answer is a list of objects: `name`, as `mcp__server__tool`; `description`; `parameters` and
+    /// perhaps `outputSchema`, both JSON Schema.
     Search {
-        /// Words.
+        /// What is looked for.
         query: String,
+        /// How it is meant. On the wire `words` if left out.
+        by: SearchBy,
         /// One server only.
         server: Option<String>,
         /// At most so many; the host has its own bound.
@@ -75,6 +78,19 @@ pub enum HostCall {
         /// `arguments`.
         request: Box<RawValue>,
     },
+}
+
+/// How the query of a search is meant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchBy {
+    /// Words; the best come first.
+    #[default]
+    Words,
+    /// Texts, one a line, of which name or description holds at least one; without any, all functions.
+    Terms,
+    /// The name of one function.
+    Name,
 }
 
 /// How the names of arguments are to be read.

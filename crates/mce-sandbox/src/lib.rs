@@ -19,7 +19,7 @@ mod worker;
 
 pub use engine_error::EngineError;
 pub use host_calls::{
-    BoxFuture, CallFailure, Description, FunctionStub, HostCall, HostCalls, HostValue, Naming, PaginationStub, ParameterStub,
+    BoxFuture, CallFailure, Description, FunctionStub, HostCall, HostCalls, HostValue, Naming, PaginationStub, ParameterStub, SearchBy,
 };
 pub use options::{Launcher, Limits, SandboxOptions};
 pub use program::{Content, ErrorKind, Language, Outcome, Program, ProgramError};

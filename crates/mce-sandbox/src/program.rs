@@ -34,6 +34,8 @@ pub struct Program {
     pub source: String,
     /// Values that replace those of top-level variables of the same name. Data, never edits of text.
     pub params: Map<String, Value>,
+    /// The wall-clock time that it has, where that is less than the limit of all runs.
+    pub wall: Option<Duration>,
 }
 
 /// How a run ended.

@@ -35,6 +35,10 @@ const READ_BYTES: usize = 64 << 10;
 /// Runs the program and tells how it ended. Faults of the worker are part of the outcome.
 pub(crate) async fn run(mut worker: Worker, program: &Program, calls: &dyn HostCalls, limits: &Limits, has_tracebacks: bool) -> Outcome {
     let started = Instant::now();
+    let limits = &Limits {
+        wall: program.wall.map_or(limits.wall, |wall| wall.min(limits.wall)),
+        ..limits.clone()
+    };
     let first = run_frame(program, calls.servers(), limits, has_tracebacks);
     let watch = worker.watch(limits);
     let has_own_folder = worker.has_own_folder();

@@ -219,8 +219,8 @@ async fn functions_are_called_by_position_and_by_name_in_every_way_that_is_offer
         ("from mce import call_function\nresult = call_function('demo.get_item', {'id': '1'})", json!({"echo": {"id": "1"}})),
         ("from mce import call_function\nresult = call_function('demo.get_item', id='1')", json!({"echo": {"id": "1"}})),
         ("result = await call_mcp_tool('mcp__demo__get_item', {'id': '1'})", json!({"echo": {"id": "1"}})),
-        ("result = await search_tools('item', limit=3)", json!([{"name": "get_item", "query": "item", "limit": 3}])),
-        ("result = (await get_tool_schema('mcp__demo__get_item'))['function']", json!("demo.get_item")),
+        ("result = await search_tools('item', limit=3)", json!([{"name": "get_item", "query": "item", "by": "words", "limit": 3}])),
+        ("result = (await get_tool_schema('mcp__demo__get_item'))['name']", json!("mcp__demo__get_item")),
         ("result = await get_tool_schema('mcp__nope__get_item')", json!(null)),
         (
             "import calendar\nfrom calendar.functions import get_item\nresult = [get_item('1'), calendar.isleap(2024)]",

@@ -83,26 +83,20 @@ async def call_mcp_tool(tool_name, params=None):
 
 
 async def search_tools(query, limit=10, server=None):
-    """Functions that match the words, best first."""
-    return await _host.search_async(query, server, limit)
+    """Functions that match the words, best first: each with `name`, `description` and `parameters`, a JSON Schema."""
+    return await _host.search_async(query, "words", server, limit)
 
 
 async def discover_mcp_tools(search_terms=None, limit=None):
-    """Functions that match any of the terms; without terms the first ones of all."""
+    """Functions whose name or description holds any of the terms; without terms all."""
     terms = [search_terms] if isinstance(search_terms, str) else list(search_terms or [])
-    return await _host.search_async(" ".join(terms), None, limit)
+    return await _host.search_async("\n".join(terms), "terms", None, limit)
 
 
 async def get_tool_schema(tool_name):
-    """The description of one function, or None."""
-    if not isinstance(tool_name, str):
-        raise ArgumentError("the name of a tool is a text")
-    server, name = _split(tool_name)
-    try:
-        described = _host.describe(server, [name])
-    except ArgumentError:
-        return None
-    return described["functions"][0] if described["functions"] else None
+    """One function as `search_tools` gives it, or None."""
+    found = await _host.search_async(tool_name, "name", None, None)
+    return found[0] if found else None
 
 
 def parallel(*jobs):
@@ -123,11 +117,3 @@ def _run_job(job):
 
 async def _awaited(value):
     return await value
-
-
-def _split(tool_name):
-    if tool_name.startswith("mcp__"):
-        server, _, name = tool_name[5:].partition("__")
-    else:
-        server, _, name = tool_name.partition(".")
-    return server, name

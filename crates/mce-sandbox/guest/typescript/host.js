@@ -98,14 +98,14 @@
 
   const describeFunctions = (server, names) => ask(`"op":"describe","server":${json(server)},"names":${json(names)}`);
 
-  async function search(query, server, limit) {
+  async function search(query, by, server, limit) {
     if (typeof query !== "string" || !(server === undefined || server === null || typeof server === "string")) {
       throw new ArgumentError("the words of a search and the name of a server are texts");
     }
     if (!(limit === undefined || limit === null || (isInteger(limit) && limit > 0 && limit < 2 ** 31))) {
       throw new ArgumentError("the limit of a search is a whole number from 1");
     }
-    return request(`"op":"search","query":${json(query)},"server":${json(server ?? null)},"limit":${json(limit ?? null)}`, "searchTools");
+    return request(`"op":"search","query":${json(query)},"by":${json(by)},"server":${json(server ?? null)},"limit":${json(limit ?? null)}`, "searchTools");
   }
 
   const SAVE_BYTES = 16 << 20;

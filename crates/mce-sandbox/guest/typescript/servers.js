@@ -152,24 +152,16 @@
     /** Calls any function by `server.function`, `server:METHOD /path` or `mcp__server__tool`, with original names. */
     callFunction: async (name, args) => shared.call(name, "original", args),
     callMCPTool: async (toolName, params) => shared.call(toolName, "original", params),
-    searchTools: async (query, limit = 10, server = undefined) => shared.search(query, server, limit),
-    discoverMCPTools: async (searchTerms, limit) => {
-      const terms = searchTerms === undefined || searchTerms === null ? [] : Array.isArray(searchTerms) ? searchTerms : [searchTerms];
-      return shared.search(terms.join(" "), undefined, limit);
+    /** Functions that match the words, best first: each with `name`, `description` and `parameters`, a JSON Schema. */
+    searchTools: async (query, limit = 10, server = undefined) => shared.search(query, "words", server, limit),
+    /** Functions whose name or description holds any of the terms (`{ search: [...] }`, or a list); without terms all. */
+    discoverMCPTools: async (options, limit) => {
+      const given = options?.search ?? options ?? [];
+      const terms = Array.isArray(given) ? given : typeof given === "string" ? [given] : [];
+      return shared.search(terms.join("\n"), "terms", undefined, limit);
     },
-    /** The description of one function, or null. */
-    getToolSchema: async (toolName) => {
-      if (typeof toolName !== "string") throw new ArgumentError("the name of a tool is a text");
-      const path = toolName.startsWith("mcp__") ? toolName.slice(5).split("__") : toolName.split(".");
-      const server = path.shift();
-      try {
-        const stubs = shared.describeFunctions(server, [path.join(toolName.startsWith("mcp__") ? "__" : ".")]);
-        return stubs.functions[0] ?? null;
-      } catch (error) {
-        if (error instanceof ArgumentError) return null;
-        throw error;
-      }
-    },
+    /** One function as `searchTools` gives it, or null. */
+    getToolSchema: async (toolName) => (await shared.search(toolName, "name"))[0] ?? null,
     /** Keeps a value on the host for a day; gives its id, by which a later run can `load` it. */
     save: async (value) => shared.save(value),
     /** The value that a run has kept under this id. */

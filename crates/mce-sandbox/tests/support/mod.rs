@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mce_sandbox::{
     BoxFuture, CallFailure, Description, FunctionStub, HostCall, HostCalls, HostValue, Language, Launcher, Limits, Outcome, PaginationStub,
-    ParameterStub, Program, Sandbox, SandboxOptions,
+    ParameterStub, Program, Sandbox, SandboxOptions, SearchBy,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -64,6 +64,7 @@ pub(crate) fn program_in(language: Language, source: &str) -> Program {
         language,
         source: source.to_owned(),
         params: serde_json::Map::new(),
+        wall: None,
     }
 }
 
@@ -125,7 +126,11 @@ impl HostCalls for Api {
         Box::pin(async move {
             match call {
                 HostCall::Servers {} => Ok(raw(&json!(["demo", "locked", "calendar"]))),
-                HostCall::Search { query, limit, .. } => Ok(raw(&json!([{ "name": "get_item", "query": query, "limit": limit }]))),
+                HostCall::Search { query, by, limit, .. } => match by {
+                    SearchBy::Name if query == "mcp__nope__get_item" => Ok(raw(&json!([]))),
+                    SearchBy::Name => Ok(raw(&json!([{ "name": query }]))),
+                    by => Ok(raw(&json!([{ "name": "get_item", "query": query, "by": by, "limit": limit }]))),
+                },
                 HostCall::Save { value } => {
                     *self.saved.lock().unwrap() = Some(value);
                     Ok(raw(&json!("r_1")))

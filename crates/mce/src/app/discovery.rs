@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mce_broker::{UpstreamStatus, Upstreams};
 use mce_catalog::catalog::{Catalog, SearchQuery, ServerSummary};
-use mce_catalog::function::{Effect, Function, Types};
+use mce_catalog::function::{Effect, Function, Target, Types};
 use mce_catalog::lookup::LookupError;
 use mce_catalog::schema;
 use mce_catalog::text;
@@ -361,6 +361,31 @@ impl Discovery {
     /// The named types that a function needs.
     pub(crate) fn types_for(&self, function: &Function) -> Types {
         self.catalog.types_to_show(function).unwrap_or_default()
+    }
+
+    /// A function by any of its names.
+    pub(super) fn whole(&self, reference: &str) -> Option<Function> {
+        self.catalog.resolve(reference).ok()
+    }
+
+    /// The names of a function as a tool, the best one first: `mcp__server__tool`.
+    pub(crate) fn tool_names(&self, reference: &str) -> Option<Vec<String>> {
+        let function = self.catalog.resolve(reference).ok()?;
+        let title = self.catalog.view(&function.server).ok().map(|view| view.title.clone());
+        let own = match &function.target {
+            Target::Tool(tool) => tool.name.as_str(),
+            Target::Http(_) => function.python.as_str(),
+        };
+        let mut names = Vec::new();
+        for server in std::iter::once(function.server.clone()).chain(title) {
+            for name in [own, &function.python] {
+                let whole = format!("mcp__{server}__{name}");
+                if !names.contains(&whole) {
+                    names.push(whole);
+                }
+            }
+        }
+        Some(names)
     }
 
     /// A function's own name, `server.function`, and what calling it does, if it can be found.

@@ -3,17 +3,20 @@
 mod addresses;
 mod answer;
 mod blocks;
+mod calls;
 mod compile;
 mod discovery;
 mod documents;
 mod fit;
 mod lock;
 mod model;
+mod narrowed;
 mod report;
 mod run_calls;
 mod skills;
 mod state;
 mod stub;
+mod tool_schema;
 mod tools;
 mod views;
 
@@ -23,30 +26,31 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use mce_broker::{
-    Answer, AnswerValue, Broker, BrokerOptions, CallError, CallLimits, CallRequest, Caller, CatalogSource, Change, Changed, ClientRequests,
-    Naming, NewRecipe, NoClient, Recipes, ResultLimits, Results, UpstreamState, Upstreams,
+    Broker, BrokerOptions, CallLimits, CatalogSource, Change, Changed, ClientRequests, NewRecipe, NoClient, Recipes, ResultLimits, Results,
+    UpstreamState, Upstreams,
 };
 use mce_catalog::catalog::Catalog;
 use mce_config::{ServerSettings, Settings};
 use mce_sandbox::{Content, ErrorKind, Language, Launcher, Limits, Program, ProgramError, Sandbox, SandboxFacts, SandboxOptions};
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OnceCell, broadcast, watch};
 
 use self::addresses::Addresses;
-pub(crate) use self::answer::RunAnswer;
+pub(crate) use self::answer::{CallGroup, RunAnswer};
+pub(crate) use self::calls::Called;
 pub(crate) use self::compile::{CompileOptions, Compiler, Sources};
 pub(crate) use self::discovery::{Discovery, Wanted};
 pub(crate) use self::lock::LockUse;
-use self::model::{Model, ModelLeave};
+use self::model::Model;
+pub(crate) use self::model::ModelLeave;
+pub(crate) use self::narrowed::Narrowed;
 use self::report::Refusal;
 pub(crate) use self::report::{Counts, Outcome, ServerReport};
 use self::run_calls::RunCalls;
 use self::skills::Skills;
+pub(crate) use self::tool_schema::arguments_schema;
 use crate::failure::Failure;
 use crate::setup::Setup;
 
@@ -96,6 +100,8 @@ pub(crate) struct Behalf {
     pub(crate) client: Arc<dyn ClientRequests>,
     /// Leave for a program to ask the client's language model.
     pub(crate) model: Option<ModelLeave>,
+    /// What a program may do less than the settings allow.
+    pub(crate) narrowed: Narrowed,
 }
 
 impl Behalf {
@@ -105,16 +111,12 @@ impl Behalf {
     }
 
     pub(crate) fn of(client: Arc<dyn ClientRequests>) -> Self {
-        Self { client, model: None }
+        Self {
+            client,
+            model: None,
+            narrowed: Narrowed::default(),
+        }
     }
-}
-
-/// What a function answered that was called as a tool.
-pub(crate) enum Called {
-    /// The result of a tool of an MCP server, with its content blocks.
-    Result(Box<RawValue>),
-    /// The value of another function.
-    Value(Box<RawValue>),
 }
 
 impl App {
@@ -382,12 +384,16 @@ impl App {
             run: new_run_id(),
             groups: Mutex::default(),
             addresses: Addresses::default(),
+            narrowed: behalf.narrowed.clone(),
         };
         let calls = Arc::new(calls);
-        let outcome = self
-            .sandbox
-            .run(Program { language, source, params }, Arc::<RunCalls>::clone(&calls))
-            .await;
+        let program = Program {
+            language,
+            source,
+            params,
+            wall: behalf.narrowed.wall,
+        };
+        let outcome = self.sandbox.run(program, Arc::<RunCalls>::clone(&calls)).await;
         let mut outcome = outcome;
         let mut contents = std::mem::take(&mut outcome.contents);
         outcome.result = outcome.result.map(|data| blocks::take_blocks(data, &mut contents));
@@ -395,50 +401,6 @@ impl App {
             answer: RunAnswer::new(outcome, calls.groups()),
             contents,
         }
-    }
-
-    /// Calls one function by original or language names.
-    ///
-    /// # Errors
-    ///
-    /// The call's failure, with its type.
-    pub(crate) async fn call(&self, reference: &str, arguments: &RawValue, behalf: &Behalf) -> Result<Box<RawValue>, Failure> {
-        let answer = self.call_broker(reference, arguments, behalf, false).await;
-        value_of(answer.map_err(|error| run_calls::failure_of(&error))?.value)
-    }
-
-    /// Calls one function as a tool: what a tool of an MCP server answers is given as it is, also where it failed.
-    ///
-    /// # Errors
-    ///
-    /// As [`App::call`].
-    pub(crate) async fn call_whole(&self, reference: &str, arguments: &RawValue, behalf: &Behalf) -> Result<Called, Failure> {
-        match self.call_broker(reference, arguments, behalf, true).await {
-            Ok(Answer { result: Some(result), .. }) => Ok(Called::Result(result)),
-            Ok(answer) => value_of(answer.value).map(Called::Value),
-            Err(error) => match error.result() {
-                Some(result) => Ok(Called::Result(result.to_owned())),
-                None => Err(run_calls::failure_of(&error)),
-            },
-        }
-    }
-
-    async fn call_broker(&self, reference: &str, arguments: &RawValue, behalf: &Behalf, with_content: bool) -> Result<Answer, CallError> {
-        let request = CallRequest {
-            run: &new_run_id(),
-            caller: Caller::Python,
-            naming: Naming::Original,
-            function: reference,
-            arguments,
-            with_content,
-            page: None,
-            client: Some(&behalf.client),
-        };
-        let answer = self.broker.call(request).await?;
-        if let Some(shape) = &answer.shape {
-            self.discovery.observe(&answer.function, shape);
-        }
-        Ok(answer)
     }
 
     /// Forgets all compiled documents, copies of guides, recipes and what programs have saved. Gives how many documents and recipes there were.
@@ -486,15 +448,6 @@ impl App {
             Err(mce_broker::RecipeError::Disabled) => {}
             Err(error) => tracing::warn!("the program was not kept: {error}"),
         }
-    }
-}
-
-fn value_of(value: AnswerValue) -> Result<Box<RawValue>, Failure> {
-    match value {
-        AnswerValue::Json(json) => Ok(json),
-        AnswerValue::Text(text) => to_raw_value(&text).map_err(Failure::internal),
-        AnswerValue::Bytes(bytes) => to_raw_value(&json!({"base64": BASE64_STANDARD.encode(bytes)})).map_err(Failure::internal),
-        AnswerValue::Empty => to_raw_value(&Value::Null).map_err(Failure::internal),
     }
 }
 

@@ -17,6 +17,7 @@ use super::addresses::Addresses;
 use super::answer::{CallGroup, millis};
 use super::discovery::Discovery;
 use super::model::Model;
+use super::narrowed::Narrowed;
 use crate::failure::Failure;
 
 /// What questions to a language model are called among the calls.
@@ -35,6 +36,7 @@ pub(crate) struct RunCalls {
     // Held only while a finished call is counted.
     pub(super) groups: Mutex<Vec<CallGroup>>,
     pub(super) addresses: Addresses,
+    pub(super) narrowed: Narrowed,
 }
 
 impl RunCalls {
@@ -51,6 +53,7 @@ impl RunCalls {
         with_headers: bool,
         page: Option<&str>,
     ) -> Result<HostValue, CallFailure> {
+        self.narrowed.check_function(&self.discovery, function)?;
         let request = CallRequest {
             run: &self.run,
             caller: caller(self.language),
@@ -95,7 +98,10 @@ impl RunCalls {
         }
     }
 
-    async fn fetch(&self, request: FetchRequest<'_>) -> Result<HostValue, CallFailure> {
+    async fn fetch(&self, mut request: FetchRequest<'_>) -> Result<HostValue, CallFailure> {
+        self.narrowed.check_host(request.url)?;
+        // A redirect may lead to a host that the run may not fetch from.
+        request.follows_redirects &= self.narrowed.hosts.is_none();
         let effect = FetchRequest::effect(request.method);
         let start = Instant::now();
         let lost = || self.count("fetch", effect, start, End::Unknown);
@@ -227,8 +233,8 @@ impl HostCalls for RunCalls {
                 HostCall::Save { value } => self.save(&value).await,
                 HostCall::Load { id } => self.load(id).await,
                 HostCall::Ask { request } => self.ask(&request).await,
-                HostCall::Search { query, server, limit } => {
-                    json(&self.discovery.search(&query, server.as_deref(), limit, self.language)?)
+                HostCall::Search { query, by, server, limit } => {
+                    json(&self.discovery.tool_schemas(&query, by, server.as_deref(), limit)?)
                 }
             }
         })

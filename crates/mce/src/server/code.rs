@@ -59,6 +59,11 @@ impl Code {
         }
     }
 
+    /// The tools.
+    pub(super) fn listed(&self) -> &[Tool] {
+        &self.tools
+    }
+
     async fn answer(&self, tool: &str, arguments: Option<Map<String, Value>>, behalf: &Behalf) -> Result<CallToolResult, Failure> {
         self.app.ready().await;
         match tool {

@@ -1,8 +1,11 @@
 //! MCP as a server.
 
 mod as_written;
+mod auto;
+mod called;
 mod client_call;
 mod code;
+mod code_executor;
 mod conversation;
 mod direct;
 mod end_of_input;
@@ -13,6 +16,7 @@ mod lone_surrogates;
 mod notices;
 mod parking;
 mod promoted;
+mod search;
 mod standing_client;
 mod surface;
 mod texts;

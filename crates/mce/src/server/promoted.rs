@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mce_catalog::function::{Effect, Function, Types};
-use mce_catalog::schema::{View, self_contained};
 use rmcp::model::{Tool, ToolAnnotations};
-use serde_json::{Map, Value, json};
 
 use super::tools;
-use crate::app::App;
+use crate::app::{App, arguments_schema};
 
 /// Characters of a promoted tool's description.
 const DESCRIPTION_CHARS: usize = 500;
@@ -56,29 +54,7 @@ pub(crate) fn find(app: &App) -> Vec<Promoted> {
 
 /// A function as a plain tool.
 pub(crate) fn tool_of(name: &str, function: &Function, types: &Types) -> Tool {
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    for parameter in &function.parameters {
-        let mut schema = parameter.schema.clone();
-        if let (Some(object), false) = (schema.as_object_mut(), parameter.description.is_empty()) {
-            object.entry("description").or_insert_with(|| json!(parameter.description));
-        }
-        properties.insert(parameter.python.clone(), schema);
-        if parameter.is_required {
-            required.push(Value::from(parameter.python.clone()));
-        }
-    }
-    if let Some(body) = &function.body {
-        properties.insert(
-            "body".to_owned(),
-            body.variants.first().map_or(json!({}), |variant| variant.schema.clone()),
-        );
-        if body.is_required {
-            required.push("body".into());
-        }
-    }
-    let schema = json!({"type": "object", "properties": properties, "required": required});
-    let schema = tools::object(self_contained(&schema, types, View::Request));
+    let schema = tools::object(arguments_schema(function, types));
     let about = if function.description.is_empty() {
         &function.summary
     } else {

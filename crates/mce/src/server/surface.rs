@@ -12,9 +12,12 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use tokio::sync::broadcast;
 
+use super::auto;
 use super::code::Code;
+use super::code_executor::CodeExecutor;
 use super::direct::Direct;
 use super::notices::Notice;
+use super::search::Search;
 use crate::app::{App, Behalf};
 use crate::failure::Failure;
 
@@ -134,16 +137,15 @@ pub(crate) fn is_modern(context: &Context) -> bool {
 ///
 /// # Errors
 ///
-/// A failure of type `config` if this version does not have it.
+/// A failure of type `config` if the settings do not fit it.
 pub(crate) fn open(app: &Arc<App>) -> Result<Arc<dyn Surface>, Failure> {
     use mce_config::Surface as Chosen;
     match app.settings().serve.surface {
         Chosen::Code => Ok(Arc::new(Code::new(Arc::clone(app)))),
         Chosen::Direct => Ok(Arc::new(Direct::new(Arc::clone(app))?)),
-        other @ (Chosen::CodeExecutor | Chosen::Search | Chosen::Auto) => Err(Failure::new(
-            "config",
-            format!("this version does not have the surface `{}`", other.as_str()),
-        )),
+        Chosen::Search => Ok(Arc::new(Search::new(Arc::clone(app)))),
+        Chosen::CodeExecutor => Ok(Arc::new(CodeExecutor::new(Arc::clone(app)))),
+        Chosen::Auto => auto::choose(app),
     }
 }
 

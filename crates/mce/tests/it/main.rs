@@ -22,3 +22,4 @@ mod person;
 mod project;
 mod real_servers;
 mod serve;
+mod surfaces;

@@ -89,13 +89,13 @@ class Host:
         body = lambda number: b'{"id":%d,"op":"ask","arguments":%s}' % (number, text)
         return _result(await self.channel.request_async(body, asyncio.get_running_loop(), "llm"))
 
-    async def search_async(self, query, server, limit):
+    async def search_async(self, query, by, server, limit):
         """Functions that match."""
         if not isinstance(query, str) or not (server is None or isinstance(server, str)):
             raise ArgumentError("the words of a search and the name of a server are texts")
         if not (limit is None or type(limit) is int and 0 < limit < 1 << 31):
             raise ArgumentError("the limit of a search is a whole number from 1")
-        fields = b'"op":"search","query":%s,"server":%s,"limit":%s' % (_json(query), _json(server), _json(limit))
+        fields = b'"op":"search","query":%s,"by":%s,"server":%s,"limit":%s' % (_json(query), _json(by), _json(server), _json(limit))
         answer = await self.channel.request_async(lambda number: b'{"id":%d,%s}' % (number, fields), asyncio.get_running_loop(), "search_tools")
         return _result(answer)
 

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use mce_broker::{Changed, Listed};
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock, GetPromptRequestParams, GetPromptResponse,
+    CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse,
     GetPromptResult, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
     ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, Tool,
 };
@@ -23,9 +23,10 @@ use tokio::sync::broadcast::error::RecvError;
 use self::beside::Beside;
 use self::tools::{DirectTools, for_legacy};
 use super::as_written::carrying;
+use super::called::tool_result;
 use super::notices::Notice;
 use super::surface::{CallOf, Context, Refusal, Surface, is_modern};
-use crate::app::{App, Called};
+use crate::app::App;
 use crate::failure::Failure;
 
 /// Items of a page.
@@ -118,20 +119,9 @@ impl Direct {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None).into());
         };
         let arguments = to_raw_value(&request.arguments.unwrap_or_default()).map_err(Failure::internal)?;
-        match self.app.call_whole(&tool.reference, &arguments, call.behalf).await? {
-            Called::Value(value) => Ok(CallToolResult::success(vec![ContentBlock::text(value.get())])),
-            Called::Result(result) => {
-                let mut result: Value = serde_json::from_str(result.get()).map_err(Failure::internal)?;
-                self.beside.join_result(&mut result, &tool.server);
-                if !call.is_modern {
-                    result_for_legacy(&mut result);
-                }
-                let mut answer = CallToolResult::success(Vec::new());
-                answer.is_error = None;
-                answer.meta = Some(carrying(result));
-                Ok(answer)
-            }
-        }
+        let called = self.app.call_whole(&tool.reference, &arguments, call.behalf).await?;
+        let result = tool_result(called, call.is_modern, |result| self.beside.join_result(result, &tool.server));
+        Ok(result?)
     }
 
     async fn page_of(&self, listed: Listed, cursor: Option<&str>) -> Result<(Option<MetaObject>, Option<String>), ErrorData> {
@@ -251,6 +241,12 @@ impl Surface for Direct {
     }
 }
 
+/// What `tools/list` says now, for those who want to know what it costs.
+pub(super) fn listed_tools(app: &App) -> Value {
+    let tools = DirectTools::of_catalog(app, app.settings().serve.has_plain_names);
+    tools.all.into_iter().map(|tool| tool.definition).collect()
+}
+
 /// What is offered depends on the settings alone, since servers may still have to be connected to.
 fn config(app: &App, beside: &Beside) -> ServerConfig {
     let capabilities = if beside.is_empty() {
@@ -296,20 +292,6 @@ fn page<T: Clone>(items: &[T], cursor: Option<&str>) -> Result<(Vec<T>, Option<S
     Ok((items.iter().take(PAGE).cloned().collect(), next))
 }
 
-/// Structured content was an object before 2026-07-28; another value becomes a text, unless it is one already.
-fn result_for_legacy(result: &mut Value) {
-    let Some(members) = result.as_object_mut() else { return };
-    if members.get("structuredContent").is_none_or(Value::is_object) {
-        return;
-    }
-    let text = members.shift_remove("structuredContent").unwrap_or_default().to_string();
-    if let Some(blocks) = members.get_mut("content").and_then(Value::as_array_mut)
-        && blocks.is_empty()
-    {
-        blocks.push(json!({"type": "text", "text": text}));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -330,16 +312,5 @@ mod tests {
         }
         assert_eq!(seen, items);
         assert!(page(&items, Some("x")).is_err());
-    }
-
-    #[test]
-    fn clients_of_before_get_objects_as_structured_content() {
-        let mut result = json!({"content": [], "structuredContent": [1]});
-        result_for_legacy(&mut result);
-        assert_eq!(result, json!({"content": [{"type": "text", "text": "[1]"}]}));
-        let object = json!({"content": [], "structuredContent": {"a": 1}});
-        let mut same = object.clone();
-        result_for_legacy(&mut same);
-        assert_eq!(same, object);
     }
 }
