@@ -115,6 +115,8 @@ pub(super) fn discovery(server: &str, error: &AuthError, http: &GuardedClient) -
     let at = |url: &Url| format!("`{}`", host_of(url));
     let reason = match error {
         AuthError::DiscoveryRequestFailed { url, .. } => match http.trouble() {
+            // It names the place where that is another one.
+            Some(trouble) if trouble.words.starts_with('`') && trouble.code.is_none() => trouble.words,
             Some(trouble) => format!("{} says {}", at(url), trouble.words),
             None => match error_text(error) {
                 text if text.contains("non-same-origin") => format!("{} redirects to another place", at(url)),

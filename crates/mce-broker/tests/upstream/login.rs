@@ -164,6 +164,18 @@ async fn a_document_that_is_hostile_ends_the_login() {
 }
 
 #[tokio::test]
+async fn a_server_that_is_not_there_is_told() {
+    let (api, bench) = servers(|_, _| None);
+    let host = api.origin().replace("http://", "");
+    drop(api);
+    let error = bench.upstreams.begin_login("s").await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("how to log in to `s` cannot be found out: `{host}`: the host cannot be reached")
+    );
+}
+
+#[tokio::test]
 async fn a_server_without_metadata_wants_no_login_of_this_kind() {
     let (error, _) = refused(|_, request| (request.target != "/mcp").then(|| answer(404, &json!({}), &[]))).await;
     assert_eq!(error, LoginError::NothingPublished { server: "s".to_owned() });

@@ -5,6 +5,7 @@ use std::process::{ExitCode, Stdio};
 use std::time::SystemTime;
 
 use mce_broker::{LoggedIn, Login, LoginError, LoginNeed, LoginState, UpstreamError, Upstreams};
+use mce_config::normalise_server_name;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
@@ -211,11 +212,11 @@ fn validity(end: Option<SystemTime>, can_be_renewed: bool) -> String {
     }
 }
 
-/// The normalised name of a server; people may type it as they wrote it.
+/// The normalised name of a server; people may type it in any spelling that becomes it.
 fn name_of(app: &App, typed: &str) -> String {
-    app.settings()
-        .server(typed)
-        .map_or_else(|| typed.to_owned(), |server| server.name.clone())
+    let settings = app.settings();
+    let server = settings.server(typed).or_else(|| settings.server(&normalise_server_name(typed)));
+    server.map_or_else(|| typed.to_owned(), |server| server.name.clone())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "used as `map_err(failure)`")]

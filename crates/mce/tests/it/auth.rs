@@ -81,7 +81,7 @@ fn a_person_logs_in_and_programs_use_it_until_they_log_out() {
     let status = project.run(&["auth", "status", "notes", "--json"]).json();
     assert_eq!((&status[0]["logged_in"], &status[0]["wanted_scopes"]), (&json!(true), &json!([])));
 
-    let ended = project.run(&["auth", "logout", "notes", "--json"]);
+    let ended = project.run(&["auth", "logout", "NOTES", "--json"]);
     assert_eq!(ended.json()["was_logged_in"], true, "{ended:?}");
     assert_eq!(server.told()["revocations"], 1);
     let refused = call(&project, "whoami");
