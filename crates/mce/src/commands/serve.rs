@@ -14,7 +14,7 @@ use crate::setup::Setup;
 
 /// Serves until the client closes stdin, or the process is asked to end; then ends all children.
 pub(crate) async fn serve(setup: &Setup, args: &ServeArgs) -> Result<ExitCode, Failure> {
-    let client = Arc::<StandingClient>::default();
+    let client = StandingClient::only();
     let standing = Arc::<StandingClient>::clone(&client);
     let app = Arc::new(App::open_for(setup, setup.settings()?, standing)?);
     app.start_in_background();

@@ -246,9 +246,11 @@ impl ClientRequests for ClientCall {
     }
 
     fn log(&self, message: &LogMessage) -> bool {
-        let is_wanted = self.state().log_level.is_some_and(|least| message.level >= least);
-        // Fails if too many wait, or nobody listens any more.
-        is_wanted && self.logs.try_send(message.clone()).is_ok()
+        match self.state().log_level {
+            // Fails if too many wait, or nobody listens any more.
+            Some(least) => message.level >= least && self.logs.try_send(message.clone()).is_ok(),
+            None => self.standing.log(message),
+        }
     }
 }
 

@@ -70,9 +70,9 @@ impl Handler {
         })
     }
 
-    /// Asks the client for its folders, if it has any, and tells the MCP servers if they are others than before.
+    /// Asks the only client for its folders, if it has any, and tells the MCP servers if they are others than before.
     async fn learn_roots(&self, context: NotificationContext<RoleServer>) {
-        let has_roots = context.peer.peer_info().is_some_and(|info| info.capabilities.roots.is_some());
+        let has_roots = self.client.is_only() && context.peer.peer_info().is_some_and(|info| info.capabilities.roots.is_some());
         if has_roots
             && let Some(roots) = conversation::roots(&context.peer).await
             && self.client.keep_roots(roots)

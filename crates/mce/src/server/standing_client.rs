@@ -1,20 +1,35 @@
 //! The client between its requests: the folders it told last, and the log messages it wants, for what no call caused.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mce_broker::{ClientAbilities, ClientAnswer, ClientRequest, ClientRequestKind, ClientRequests, LogLevel, LogMessage, NoClient};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-/// The one client of a process that is served over its pipes.
+/// A client.
 #[derive(Debug, Default)]
 pub(crate) struct StandingClient {
+    /// It is the one of the process, over its pipes, whom MCP servers know.
+    is_only: bool,
     // Each held for one look.
     roots: Mutex<Option<Value>>,
     logs: Mutex<Option<(LogLevel, mpsc::Sender<LogMessage>)>>,
 }
 
 impl StandingClient {
+    /// The one client of a process.
+    pub(crate) fn only() -> Arc<Self> {
+        Arc::new(Self {
+            is_only: true,
+            ..Self::default()
+        })
+    }
+
+    /// Whether MCP servers know it.
+    pub(crate) const fn is_only(&self) -> bool {
+        self.is_only
+    }
+
     /// Keeps the answer to `roots/list`. True if it is another than before.
     pub(crate) fn keep_roots(&self, roots: Value) -> bool {
         let mut kept = self.roots.lock().unwrap_or_else(PoisonError::into_inner);

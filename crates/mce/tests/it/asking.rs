@@ -9,7 +9,7 @@ use crate::person::{ClientEra, Connected, ERAS, Person, until};
 use crate::project::Project;
 
 /// The fake server in either era, as `aged` and `fresh`.
-fn project() -> Project {
+pub(crate) fn project() -> Project {
     let server = |era: &str| {
         let (command, args) = fake_mcp_server(&json!({"era": era}));
         format!("    command: {command}\n    args: {}\n", json!(args))

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use crate::project::Project;
 
 /// The server, in a folder of its own. Dropping it kills it.
-struct Server {
+pub(crate) struct Server {
     _project: Project,
     child: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 struct Answer {
@@ -24,7 +24,7 @@ struct Answer {
 }
 
 impl Server {
-    fn start(project: Project) -> Self {
+    pub(crate) fn start(project: Project) -> Self {
         let arguments = ["serve", "--transport", "http", "--port", "0"];
         let mut child = project.command(&arguments).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);

@@ -4,6 +4,7 @@
 
 mod asking;
 mod auth;
+mod asking_over_http;
 mod client;
 mod commands;
 mod compile;
