@@ -127,8 +127,11 @@ async fn progress_and_logs_go_to_the_client_whose_call_it_is() {
         bob.run("result = 1").await;
         let code = "import time\nfrom fresh.functions import log, progress\nprogress()\nlog(level='error', data='mine')\ntime.sleep(0.5)";
         ann.run(code).await;
-        until("progress", || !ann.person.progress.lock().unwrap().is_empty()).await;
-        until("a log message", || ann.person.logs.lock().unwrap().contains(&json!("mine"))).await;
+        until(&format!("progress, {era}"), || !ann.person.progress.lock().unwrap().is_empty()).await;
+        until(&format!("a log message, {era}"), || {
+            ann.person.logs.lock().unwrap().contains(&json!("mine"))
+        })
+        .await;
         assert!(
             bob.person.progress.lock().unwrap().is_empty() && bob.person.logs.lock().unwrap().is_empty(),
             "{era}"
