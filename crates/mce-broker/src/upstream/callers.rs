@@ -23,6 +23,8 @@ const MAX_OPEN_QUESTIONS: usize = 32;
 /// Lines of a server in our log, in each [`LOG_WINDOW`].
 const MAX_LOG_LINES: u32 = 100;
 const LOG_WINDOW: Duration = Duration::from_secs(10);
+/// So long after a call, a log message may still be about it.
+const JUST_ENDED: Duration = Duration::from_secs(1);
 /// Calls that are remembered after their end.
 const MAX_ENDED: usize = 64;
 
@@ -55,6 +57,7 @@ struct Ended {
     number: u64,
     client: Weak<dyn ClientRequests>,
     token: ProgressToken,
+    at: Instant,
 }
 
 #[derive(Debug)]
@@ -86,6 +89,7 @@ impl State {
                 number,
                 client: Arc::downgrade(&client),
                 token,
+                at: Instant::now(),
             });
         }
     }
@@ -112,6 +116,15 @@ impl State {
             }
         }
         clients
+    }
+
+    /// Whom a log message may be about: the only client, else the one whose call has just ended.
+    fn told_client(&self) -> Option<Arc<dyn ClientRequests>> {
+        if !self.calls.is_empty() {
+            return self.only_client();
+        }
+        let last = self.ended.back().filter(|ended| ended.at.elapsed() < JUST_ENDED)?;
+        last.client.upgrade()
     }
 
     fn only_client(&self) -> Option<Arc<dyn ClientRequests>> {
@@ -315,8 +328,8 @@ impl Callers {
             logger,
             data,
         };
-        let only = self.state.borrow().only_client();
-        if only.is_some_and(|client| client.log(&message)) || self.standing.log(&message) {
+        let client = self.state.borrow().told_client();
+        if client.is_some_and(|client| client.log(&message)) || self.standing.log(&message) {
             return;
         }
         if !self.has_place_in_log() {
