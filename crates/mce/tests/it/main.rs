@@ -3,8 +3,8 @@
 #![cfg(test)]
 
 mod asking;
-mod auth;
 mod asking_over_http;
+mod auth;
 mod client;
 mod commands;
 mod compile;
