@@ -61,6 +61,9 @@ const provider = new Provider(issuer, {
     client_id: "known-client", client_secret: "known-client-secret-4711", application_type: "native",
     redirect_uris: ["http://127.0.0.1/callback"], grant_types: ["authorization_code", "refresh_token"], response_types: ["code"],
     token_endpoint_auth_method: "client_secret_basic",
+  }, {
+    client_id: "machine", client_secret: "machine-secret-0815", grant_types: ["client_credentials"], redirect_uris: [], response_types: [],
+    token_endpoint_auth_method: "client_secret_post",
   }],
   scopes: ["openid", "offline_access", "notes:read", "notes:write"],
   cookies: { keys: ["only for tests"] },
@@ -73,6 +76,7 @@ const provider = new Provider(issuer, {
     devInteractions: { enabled: false },
     registration: { enabled: spec.registers !== false },
     revocation: { enabled: true },
+    clientCredentials: { enabled: true },
     resourceIndicators: {
       enabled: true,
       defaultResource: () => undefined,

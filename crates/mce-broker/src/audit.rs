@@ -103,6 +103,17 @@ impl Audit {
         self.open_call(record)
     }
 
+    /// Writes the intent of a login at a server.
+    ///
+    /// # Errors
+    ///
+    /// `Policy`, because nothing may happen without a record.
+    pub(crate) fn begin_login(&self, run: &str, server: &str) -> Result<OpenCall<'_>, CallError> {
+        let mut record = self.record("intent", run, server);
+        set(&mut record, "operation", json!("login"));
+        self.open_call(record)
+    }
+
     fn open_call(&self, record: Value) -> Result<OpenCall<'_>, CallError> {
         self.write(&record).map_err(|e| {
             CallError::policy("the call was not made, because the audit log cannot be written").with_internal(format!("audit log: {e}"))

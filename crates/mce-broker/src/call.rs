@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::allowed_hosts::AllowedHosts;
 use crate::answer::{Answer, Reading, read_value, telling_headers};
+use crate::api_login::{self, ApiLogins, LoginWith};
 use crate::arguments::{Arguments, misfit, read_arguments};
 use crate::audit::Audit;
 use crate::base_url::BaseUrl;
@@ -116,6 +117,7 @@ pub struct Broker {
     pub(crate) answer_redactor: Redactor,
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) validators: Validators,
+    logins: ApiLogins,
 }
 
 impl Broker {
@@ -140,6 +142,7 @@ impl Broker {
             redactor: Redactor::new(servers).learning(upstreams.learned()),
             answer_redactor: Redactor::with_places(servers).learning(upstreams.learned()),
             validators: Validators::default(),
+            logins: ApiLogins::new(Arc::clone(upstreams.learned())),
             upstreams: Arc::new(upstreams),
             options,
         })
@@ -186,17 +189,22 @@ impl Broker {
         policy::check_function(server, function)?;
         let base = BaseUrl::of(server, target)?;
         policy::check_host(&self.allowed_hosts, server, &base)?;
-        // No effect so far: these credentials are at hand. One that must be fetched comes after the intent.
-        let credentials = credentials_for(server, target, |name| found.security_schemes.get(name).cloned())?;
+        // No effect so far: these credentials are at hand. A login, which must be asked for, comes after the intent.
+        let credentials = credentials_for(server, target, |name| found.security_schemes.get(name).cloned());
         if let Some(address) = request.page {
             page::follow(&mut parts, address, &base, &credentials.query_names(&base))?;
         }
+        let logging_in = api_login::is_needed(&server.auth).then(|| parts.clone());
         let assembled = assemble(&base, parts, &credentials).map_err(|error| self.without_secrets(error))?;
         let intent = self.audit.begin(request, function, &arguments)?;
-        let outcome = self
-            .send(found, target, assembled, &credentials)
-            .await
-            .map_err(|error| self.without_secrets(error));
+        let outcome = match logging_in {
+            None => self.send(found, target, assembled, &credentials).await,
+            Some(parts) => {
+                let prepared = (&base, parts, credentials);
+                self.send_logged_in((found, target), server, prepared, request.run).await
+            }
+        };
+        let outcome = outcome.map_err(|error| self.without_secrets(error));
         intent.end(outcome.as_ref().map(|answer| (answer.status, answer.value.len())));
         outcome
     }
@@ -234,6 +242,41 @@ impl Broker {
                 .map_err(|error| blame(&found.function, argument.is_filled, error))?;
         }
         Ok(validators)
+    }
+
+    /// Sends a request to a server whose calls need a login. If that is refused it is made anew, and what only reads is sent
+    /// again.
+    async fn send_logged_in(
+        &self,
+        (found, target): (&FoundFunction, &HttpTarget),
+        server: &ServerSettings,
+        (base, parts, credentials): (&BaseUrl, RequestParts, Credentials),
+        run: &str,
+    ) -> Result<Answer, CallError> {
+        let may_repeat = matches!(parts.method.as_str(), "GET" | "HEAD");
+        let mut is_first = true;
+        loop {
+            let with = LoginWith {
+                http: &self.http,
+                redactor: &self.redactor,
+                audit: &self.audit,
+                run,
+            };
+            let granted = self.logins.of(server, with).await?;
+            let credentials = credentials.with_login(&granted);
+            let assembled = assemble(base, parts.clone(), &credentials)?;
+            let outcome = self.send(found, target, assembled, &credentials).await;
+            match outcome {
+                Err(error) if error.status() == Some(401) => {
+                    self.logins.drop_refused(&server.name, &granted).await;
+                    if !(may_repeat && is_first) {
+                        return Err(error.with_hint("the API refused the login; the next call will log in anew"));
+                    }
+                }
+                outcome => return outcome,
+            }
+            is_first = false;
+        }
     }
 
     async fn send(

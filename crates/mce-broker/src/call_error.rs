@@ -21,7 +21,7 @@ pub enum BrokerError {
 }
 
 /// A call that failed. `Display` is the external text: it holds no secret, no base URL and no host.
-#[derive(Debug, Error)]
+#[derive(Debug, Clone, Error)]
 #[error("{message}")]
 pub struct CallError {
     /// What kind of failure it is.

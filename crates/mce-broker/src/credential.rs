@@ -7,12 +7,13 @@ use base64::engine::general_purpose::STANDARD;
 use mce_catalog::function::{HttpTarget, Location, SecurityScheme};
 use mce_config::{Auth, Credential, Secret, ServerSettings};
 
+use crate::api_login::{self, Granted};
 use crate::base_url::BaseUrl;
 use crate::call_error::CallError;
 use crate::request::encode;
 
 /// What is added to a request.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Credentials {
     /// Fields; the last of equal names wins.
     pub(crate) headers: Vec<(String, Secret)>,
@@ -25,6 +26,16 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
+    /// These, and what a login gave. What the document and the settings say besides is stronger.
+    pub(crate) fn with_login(&self, granted: &Granted) -> Self {
+        let mut all = self.clone();
+        match granted {
+            Granted::Authorization(value) => all.headers.insert(0, ("authorization".to_owned(), value.clone())),
+            Granted::Cookies(pairs) => all.cookies.extend(pairs.iter().cloned()),
+        }
+        all
+    }
+
     /// Names of the pairs that every request to this place has in its query.
     pub(crate) fn query_names(&self, base: &BaseUrl) -> Vec<String> {
         let fixed = base.query.iter().flat_map(|query| query.split('&'));
@@ -35,18 +46,15 @@ impl Credentials {
 
 /// The credentials of one call: `auth`, the first alternative of the document's security for which all is there, and
 /// `extra_headers`, each stronger than the ones before.
-///
-/// # Errors
-///
-/// `Policy` for kinds of `auth` that need a login.
+/// What `auth` needs a login for comes later.
 pub(crate) fn credentials_for(
     server: &ServerSettings,
     target: &HttpTarget,
     scheme: impl Fn(&str) -> Option<SecurityScheme>,
-) -> Result<Credentials, CallError> {
+) -> Credentials {
     let mut credentials = Credentials::default();
-    let authorization = authorization(server)?;
-    let has_authorization = authorization.is_some();
+    let authorization = authorization(server);
+    let has_authorization = authorization.is_some() || api_login::is_needed(&server.auth);
     credentials
         .headers
         .extend(authorization.map(|value| ("authorization".to_owned(), value)));
@@ -77,34 +85,34 @@ pub(crate) fn credentials_for(
         credentials.missing = target.security.first().cloned().unwrap_or_default();
     }
     credentials.headers.extend(server.extra_headers.iter().cloned());
-    Ok(credentials)
+    credentials
 }
 
-/// The `Authorization` field that `auth` stands for.
-fn authorization(server: &ServerSettings) -> Result<Option<Secret>, CallError> {
-    let kind = match &server.auth {
-        Auth::None => return Ok(None),
-        Auth::Static { value } => return Ok(Some(value.clone())),
-        Auth::Jwt { token } => return Ok(Some(with_scheme("Bearer", token))),
-        Auth::Basic { username, password } => return Ok(Some(basic(username, password))),
-        Auth::OAuth2 { .. } => "oauth2",
-        Auth::Keycloak { .. } => "keycloak",
-        Auth::Session(_) => "session",
-    };
-    Err(CallError::policy(format!(
-        "`{}` uses auth of type `{kind}`, which this version does not support yet",
-        server.name
-    ))
-    .with_hint("types `static`, `jwt` and `basic` work"))
+/// The `Authorization` field that `auth` stands for, if it needs no login.
+fn authorization(server: &ServerSettings) -> Option<Secret> {
+    match &server.auth {
+        Auth::Static { value } => Some(value.clone()),
+        Auth::Jwt { token } => Some(with_scheme("Bearer", token)),
+        Auth::Basic { username, password } => Some(basic(username, password)),
+        Auth::None | Auth::OAuth2 { .. } | Auth::Keycloak { .. } | Auth::Session(_) => None,
+    }
 }
 
 /// The fields of every request to a server that has no functions of its own kind: its `auth` and its `extra_headers`.
 ///
 /// # Errors
 ///
-/// `Policy` for types of `auth` that do not work yet.
+/// `Policy` for types of `auth` that are for APIs only.
 pub(crate) fn fields_for(server: &ServerSettings) -> Result<Vec<(String, Secret)>, CallError> {
-    let own = authorization(server)?.map(|value| ("authorization".to_owned(), value));
+    if api_login::is_needed(&server.auth) {
+        let told = format!(
+            "`auth` of type `{}` is for APIs, and `{}` is an MCP server",
+            server.auth.type_name(),
+            server.name
+        );
+        return Err(CallError::policy(told).with_hint("types `static`, `jwt` and `basic` work, and `mce auth login`"));
+    }
+    let own = authorization(server).map(|value| ("authorization".to_owned(), value));
     Ok(own.into_iter().chain(server.extra_headers.iter().cloned()).collect())
 }
 

@@ -4,6 +4,7 @@
 mod address;
 mod allowed_hosts;
 mod answer;
+mod api_login;
 mod arguments;
 mod audit;
 mod base_url;

@@ -20,7 +20,7 @@ use crate::validate::ChosenBody;
 pub(crate) use encode::encode;
 
 /// A request but for what only the host knows.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RequestParts {
     /// The method, a token.
     pub(crate) method: String,
@@ -39,7 +39,7 @@ pub(crate) struct RequestParts {
 }
 
 /// A body with its type.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestBody {
     pub(crate) content_type: String,
     pub(crate) bytes: Vec<u8>,

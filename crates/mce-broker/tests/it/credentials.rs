@@ -90,24 +90,6 @@ async fn auth_becomes_the_authorization_field() {
 }
 
 #[tokio::test]
-async fn auth_that_needs_a_login_is_refused() {
-    let mut bench = Bench::new([function("GET /a")]);
-    bench.server.auth = Auth::OAuth2 {
-        token_url: bench.api.origin(),
-        client_id: "c".to_owned(),
-        client_secret: secret("s3cr3t"),
-        scope: String::new(),
-    };
-    let error = bench.call("GET /a", &json!({})).await.unwrap_err();
-    assert_eq!(error.kind, CallErrorKind::Policy);
-    assert!(
-        error.to_string().contains("`svc`") && error.to_string().contains("`oauth2`"),
-        "{error}"
-    );
-    assert!(bench.api.requests().is_empty());
-}
-
-#[tokio::test]
 async fn the_first_alternative_is_taken_for_which_all_is_there() {
     let all = [
         ("header", token("h1")),

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod answers;
+mod api_logins;
 mod audit;
 mod bench;
 mod cases;

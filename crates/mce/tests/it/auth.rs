@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use mce_test::OAuthServer;
+use mce_test::{FakeApi, OAuthServer};
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, shop_document};
 
 /// A project with the server `notes`, and further lines of its entry.
 fn project(server: &OAuthServer, more: &str) -> Project {
@@ -361,4 +361,45 @@ fn serving_goes_on_without_a_login_and_takes_one_that_is_made_meanwhile() {
     log_in(&project);
     let answer = client.run(program);
     assert_eq!(answer["data"], "ann", "{answer}");
+}
+
+#[test]
+fn an_api_is_called_with_the_token_of_client_credentials() {
+    let Some(server) = OAuthServer::start(&json!({})) else { return };
+    let api = FakeApi::start();
+    let project = Project::empty().with("MACHINE_SECRET", "machine-secret-0815");
+    project.write("shop.json", &shop_document().to_string());
+    let entry = |secret: &str| {
+        let login = format!(
+            "{{type: oauth2, token_url: {}/token, client_id: machine, client_secret: {secret}}}",
+            server.issuer
+        );
+        format!(
+            "servers:\n  shop:\n    openapi: ./shop.json\n    base_url: {}\n    auth: {login}\n",
+            api.origin()
+        )
+    };
+    project.write("mce.yaml", &entry("\"${MACHINE_SECRET}\""));
+    assert_eq!(project.run(&["compile"]).code, 0);
+    project.write(
+        "p.py",
+        "from shop.functions import get_item\nresult = [get_item(id=str(n)) for n in range(5)]\n",
+    );
+    let ended = project.run(&["exec", "p.py", "--json"]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let requests = api.take_requests();
+    let fields: std::collections::BTreeSet<_> = requests.iter().map(|request| request.header("authorization").unwrap()).collect();
+    assert_eq!((requests.len(), fields.len()), (5, 1));
+    assert!(fields.first().unwrap().starts_with("Bearer "), "{fields:?}");
+    assert_eq!(server.told()["grants"], json!(["client_credentials"]));
+
+    project.write("mce.yaml", &entry("not-the-secret"));
+    let error = project.run(&["call", "shop.get_item", "--json", r#"{"id": "5"}"#]).error();
+    assert_eq!(error["type"], "api", "{error}");
+    assert!(error["message"].as_str().unwrap().contains("invalid_client"), "{error}");
+    assert!(
+        !error.to_string().contains("not-the-secret") && !error.to_string().contains("127.0.0.1"),
+        "{error}"
+    );
+    assert!(api.requests().is_empty());
 }
