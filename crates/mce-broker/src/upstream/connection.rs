@@ -31,6 +31,8 @@ pub(super) const MAX_LIST_BYTES: usize = 32 << 20;
 const MAX_ROUNDS: usize = 10;
 /// The least grave log messages that are wanted. (MCP 2026-07-28, Logging.)
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// The code of an error that says that the user has to be elsewhere first. (MCP 2025-11-25, Elicitation.)
+const PAGES_FIRST: i32 = -32042;
 /// Questions that it may ask at once.
 const MAX_QUESTIONS: usize = 20;
 /// Characters of a server's error message that are kept.
@@ -165,11 +167,19 @@ impl Connection {
     /// Calls a tool, and answers what it asks meanwhile. (MCP 2026-07-28, Multi Round-Trip Requests.)
     pub(super) async fn call(&self, call: &Call<'_>, entered: &Entered<'_>) -> Result<ToolAnswer, UpstreamError> {
         let mut params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.arguments.clone());
+        let mut has_shown = false;
         for _ in 0..MAX_ROUNDS {
             let request = Request::CallToolRequest(CallToolRequest::new(params.clone()));
-            let answer = self
-                .request(request, UpstreamStep::Call, (self.options(call), Some(entered)))
-                .await?;
+            let answered = self.request(request, UpstreamStep::Call, (self.options(call), Some(entered))).await;
+            let answer = match answered {
+                // It has done nothing yet.
+                Err(UpstreamError::PagesFirst { pages, .. }) if !has_shown => {
+                    has_shown = true;
+                    self.show(call, &pages).await?;
+                    continue;
+                }
+                answered => answered?,
+            };
             if answer.bytes > self.answer_bytes {
                 return Err(self.too_large(self.answer_bytes, UpstreamStep::Call));
             }
@@ -228,6 +238,21 @@ impl Connection {
                 options.with_meta(meta)
             }
         }
+    }
+
+    /// Sends the user to pages, one after another.
+    async fn show(&self, call: &Call<'_>, pages: &[Value]) -> Result<(), UpstreamError> {
+        for page in pages.iter().take(MAX_QUESTIONS) {
+            let answer = self.callers.ask_client(call.client, ClientRequestKind::Elicitation, page).await;
+            let reason = match answer {
+                Ok(answer) if answer.get("action").and_then(Value::as_str) == Some("accept") => continue,
+                Ok(_) => "the user did not go to its page".to_owned(),
+                Err(refusal) => refusal.message,
+            };
+            let server = self.server.to_string();
+            return Err(UpstreamError::InputRefused { server, reason });
+        }
+        Ok(())
     }
 
     async fn inputs(&self, call: &Call<'_>, asked: Option<&Value>) -> Result<Option<BTreeMap<String, Value>>, UpstreamError> {
@@ -307,6 +332,14 @@ impl Connection {
 
     async fn failed(&self, error: ServiceError, was_sent: bool, step: UpstreamStep) -> UpstreamError {
         match error {
+            ServiceError::McpError(error) if error.code.0 == PAGES_FIRST => UpstreamError::PagesFirst {
+                server: self.server.to_string(),
+                message: error.message.chars().take(MAX_MESSAGE_CHARS).collect(),
+                pages: match error.data.as_ref().and_then(|data| data.get("elicitations")) {
+                    Some(Value::Array(pages)) => pages.clone(),
+                    Some(_) | None => Vec::new(),
+                },
+            },
             ServiceError::McpError(error) => UpstreamError::Refused {
                 server: self.server.to_string(),
                 code: i64::from(error.code.0),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use thiserror::Error;
 
 use super::http_client::HttpFault;
@@ -191,6 +192,16 @@ pub enum UpstreamError {
         /// What it asked, and why that got no answer.
         reason: String,
     },
+    /// The user has to be somewhere else first. (MCP 2025-11-25, URL Elicitation Required Errors.)
+    #[error("MCP server `{server}` refused: {message}")]
+    PagesFirst {
+        /// The server.
+        server: String,
+        /// Its own words, bounded.
+        message: String,
+        /// Elicitations of the mode `url`, as it wrote them.
+        pages: Vec<Value>,
+    },
     /// We are ending.
     #[error("MCP server `{server}` is not used any more: the program ends")]
     Closed {
@@ -231,6 +242,7 @@ impl UpstreamError {
             | Self::NotYet { .. }
             | Self::Busy { .. }
             | Self::TooMany { .. }
+            | Self::PagesFirst { .. }
             | Self::Closed { .. } => false,
             // The server has seen the call: it may have failed half-way.
             Self::Refused { .. } | Self::InputRefused { .. } => true,
@@ -258,6 +270,7 @@ impl UpstreamError {
                 step: UpstreamStep::Start, ..
             } => Some("`start_timeout` gives it longer".to_owned()),
             Self::NotInTime { .. } => Some("`timeout` gives it longer; it was told to stop".to_owned()),
+            Self::PagesFirst { .. } => Some("the user was shown a page of the server: call again when that is done".to_owned()),
             Self::Busy { .. } => Some("call again later, or raise its `concurrency`".to_owned()),
             Self::TooLarge { .. } => Some("ask for less, or raise its `max_answer_bytes`".to_owned()),
             Self::Redirected { .. } => Some("set its `url` to that place if you trust it".to_owned()),
@@ -294,6 +307,7 @@ impl UpstreamError {
             | Self::TooMany { .. }
             | Self::Disconnected { .. }
             | Self::InputRefused { .. }
+            | Self::PagesFirst { .. }
             | Self::Closed { .. } => self.to_string(),
         }
     }

@@ -80,6 +80,28 @@ async fn all_that_the_reference_server_asks_is_answered() {
 }
 
 #[tokio::test]
+async fn a_page_that_must_be_seen_first_is_shown_and_the_call_made_again() {
+    let Some(folder) = installed() else {
+        return;
+    };
+    let project = over_pipes(&folder.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js"));
+    for era in ERAS {
+        let client = Person::able().connect(&project, era).await;
+        let code = "from everything.functions import trigger_url_elicitation\n\
+            result = trigger_url_elicitation(url='https://example.com/pay', elicitation_id='one', error_path=True)";
+        let answer = client.run("python", code).await;
+        assert_eq!(answer["success"], true, "{era:?}: {answer}");
+        assert!(client.asked().iter().any(|asked| asked["url"] == "https://example.com/pay"));
+        let unable = Person::unable().connect(&project, era).await;
+        let answer = unable.run("python", code).await;
+        assert!(
+            answer["error"]["message"].as_str().unwrap().contains("cannot ask its user"),
+            "{era:?}: {answer}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn its_progress_and_its_logs_come_through() {
     let Some(folder) = installed() else {
         return;
