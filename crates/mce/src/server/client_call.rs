@@ -225,10 +225,11 @@ impl ClientRequests for ClientCall {
         let told = {
             let mut state = self.state();
             let last = state.last;
+            let is_first = state.starts.is_empty();
             let start = *state.starts.entry(progress.call).or_insert(last);
             let now = start + progress.progress;
             // A number that is none is no progress either.
-            if !now.is_finite() || now <= last {
+            if !now.is_finite() || now < last || now <= last && !is_first {
                 return;
             }
             state.last = now;
@@ -275,6 +276,7 @@ mod tests {
             let told = inbox.progress.borrow().clone().unwrap();
             (told.progress, told.total)
         };
+        assert_eq!(tell(1, 0.0, Some(2.0)), (0.0, Some(2.0)));
         assert_eq!(tell(1, 1.0, Some(2.0)), (1.0, Some(2.0)));
         assert_eq!(tell(1, 2.0, Some(2.0)), (2.0, Some(2.0)));
         assert_eq!(tell(2, 1.0, Some(4.0)), (3.0, Some(6.0)));

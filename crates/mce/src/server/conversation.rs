@@ -28,7 +28,7 @@ use crate::app::App;
 use crate::failure::Failure;
 
 /// Between two reports of progress.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(40);
 /// After so long without one, a call that goes on says so.
 const QUIET: Duration = Duration::from_secs(5);
 

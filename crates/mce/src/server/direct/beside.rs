@@ -9,7 +9,7 @@ use mce_broker::{Change, Changed, Listed, Passed, UpstreamError, Upstreams};
 use mce_config::Origin;
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
 
 use super::names;
@@ -119,7 +119,14 @@ impl Beside {
     /// `resources/read`.
     pub(super) async fn resource(&self, uri: &str, params: Map<String, Value>) -> Result<Value, ErrorData> {
         let (server, own) = self.parted(uri).ok_or_else(|| no_resource(uri))?;
-        let mut result = self.pass(server, Passed::Resource, with(params, "uri", own)).await?;
+        let passed = self.pass(server, Passed::Resource, with(params, "uri", own)).await;
+        let mut result = passed.map_err(|mut error| {
+            // Which one there is none of. (MCP 2026-07-28, Resources, Error Handling.)
+            if matches!(error.code, ErrorCode::INVALID_PARAMS | ErrorCode::RESOURCE_NOT_FOUND) {
+                error.data = Some(json!({"uri": uri}));
+            }
+            error
+        })?;
         let contents = result.get_mut("contents").and_then(Value::as_array_mut);
         contents.into_iter().flatten().for_each(|content| self.join_uri(content, server));
         Ok(result)
