@@ -82,6 +82,10 @@ async def call_mcp_tool(tool_name, params=None):
     return await _host.call_async(tool_name, "original", params)
 
 
+# For calls without `await`; see `mce_guest.at_once`.
+call_mcp_tool.at_once = lambda tool_name, params=None: _host.call(tool_name, "original", params)
+
+
 async def search_tools(query, limit=10, server=None):
     """Functions that match the words, best first: each with `name`, `description` and `parameters`, a JSON Schema."""
     return await _host.search_async(query, "words", server, limit)

@@ -104,6 +104,16 @@ fn programs_written_for_code_executor_run() {
         format!("data = await call_mcp_tool('mcp__filesystem__read_text_file', {{'path': '{root}/notes.txt'}})\nprint('read')\n40 + 2");
     let answer = run(&mut client, "executePython", json!({"code": python}));
     assert_eq!(answer["output"], "read\n42", "{answer}");
+    // As that product's own examples have it, without `await`; and what is meant to be awaited still is.
+    let call = format!("call_mcp_tool('mcp__filesystem__read_text_file', {{'path': '{root}/notes.txt'}})");
+    let python = format!(
+        "import asyncio\ndata = {call}\nprint(data['content'], {call}['content'], f\"{{{call}}}\")\nlater = {call}\n\
+         many = [{call} for _ in range(2)]\nboth = await asyncio.gather(*many)\n{call}\n\
+         (await later)['content'] + both[1]['content'] + (await {call})['content']"
+    );
+    let answer = run(&mut client, "run-python-code", json!({"code": python}));
+    let read = "good-bye good-bye {'content': 'good-bye'}\n";
+    assert_eq!(answer["output"], format!("{read}good-byegood-byegood-bye"), "{answer}");
     let missing = "await callMCPTool('mcp__filesystem__read_text_file', { path: '/nope' })";
     let answer = run(&mut client, "executeTypescript", json!({"code": missing}));
     assert_eq!(answer["success"], false);

@@ -12,6 +12,7 @@ import sys
 import threading
 import types
 
+from .at_once import TOOL_CALL, give_values_at_once
 from .failures import FILE, Refused, similar
 
 _LAST, _PARAMS, _CALLED, _ENTERED = "__mce_last__", "__mce_params__", "__mce_called__", "__mce_entered__"
@@ -45,6 +46,8 @@ def _compile(text, flags):
 
 def run(tree, source, params, provided):
     """Runs a program and returns its value. `provided` are the names that it finds defined."""
+    if TOOL_CALL in source:
+        give_values_at_once(tree)
     has_main = _prepare(tree, params)
     code = _compile(tree, 0)
     module = types.ModuleType("__main__")
