@@ -44,10 +44,11 @@ pub(crate) use self::compile::{CompileOptions, Compiler, Sources};
 pub(crate) use self::discovery::{Discovery, Wanted};
 pub(crate) use self::lock::LockUse;
 use self::model::Model;
-pub(crate) use self::model::ModelLeave;
+pub(crate) use self::model::{ModelLeave, ModelUse};
 pub(crate) use self::narrowed::Narrowed;
 use self::report::Refusal;
 pub(crate) use self::report::{Counts, Outcome, ServerReport};
+pub(crate) use self::run_calls::MODEL;
 use self::run_calls::RunCalls;
 use self::skills::Skills;
 pub(crate) use self::tool_schema::arguments_schema;
@@ -91,6 +92,8 @@ pub(crate) struct App {
 pub(crate) struct RunReport {
     pub(crate) answer: RunAnswer,
     pub(crate) contents: Vec<Content>,
+    /// How much of the client's language model was used.
+    pub(crate) model: ModelUse,
 }
 
 /// On whose behalf something is run or called.
@@ -359,6 +362,7 @@ impl App {
                 return RunReport {
                     answer: RunAnswer::refused(refused),
                     contents: Vec::new(),
+                    model: ModelUse::default(),
                 };
             }
         };
@@ -400,6 +404,7 @@ impl App {
         RunReport {
             answer: RunAnswer::new(outcome, calls.groups()),
             contents,
+            model: calls.model.used(),
         }
     }
 

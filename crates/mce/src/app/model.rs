@@ -29,6 +29,16 @@ pub(super) struct Model {
     used: Mutex<Used>,
 }
 
+/// How much of the model a run has used, and what it could still have.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ModelUse {
+    pub(crate) rounds: u32,
+    /// Of the answers.
+    pub(crate) tokens: u32,
+    pub(crate) rounds_left: u32,
+    pub(crate) tokens_left: u32,
+}
+
 #[derive(Debug, Default)]
 struct Used {
     rounds: u32,
@@ -59,6 +69,16 @@ impl Model {
             rounds: wanted.rounds.unwrap_or(u32::MAX).min(settings.sampling_rounds),
             tokens: wanted.tokens.unwrap_or(u32::MAX).min(settings.sampling_tokens),
             used: Mutex::default(),
+        }
+    }
+
+    pub(super) fn used(&self) -> ModelUse {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        ModelUse {
+            rounds: used.rounds,
+            tokens: used.tokens,
+            rounds_left: self.rounds.saturating_sub(used.rounds),
+            tokens_left: self.tokens.saturating_sub(used.tokens),
         }
     }
 

@@ -21,7 +21,7 @@ use super::narrowed::Narrowed;
 use crate::failure::Failure;
 
 /// What questions to a language model are called among the calls.
-const MODEL: &str = "llm";
+pub(crate) const MODEL: &str = "llm";
 
 /// Host calls of one run.
 pub(crate) struct RunCalls {

@@ -87,6 +87,44 @@ async fn a_client_that_cannot_is_an_error_that_says_what_was_asked() {
     }
 }
 
+#[tokio::test]
+async fn programs_written_for_code_executor_ask_the_model() {
+    let project = project().with("MCE_SURFACE", "code-executor");
+    let python = "import json\n# Read data\ndata = call_mcp_tool('mcp__aged__echo', {'path': './data.json'})\n\
+        # Ask to summarize\nsummary = await llm.ask(f'Summarize this data: {data}')\nprint(summary)\n";
+    let typescript = "const code = await callMCPTool('mcp__fresh__echo', { path: './auth.ts' });\n\
+        const analysis = await llm.ask('Summarize this data: ' + JSON.stringify(code));\nconsole.log(analysis);";
+    for era in ERAS {
+        let client = Person::able().connect(&project, era).await;
+        for (tool, code, said) in [
+            ("executePython", python, "{'path': './data.json'}"),
+            ("executeTypescript", typescript, r#"{"path":"./auth.ts"}"#),
+        ] {
+            let arguments = |enabled: bool| json!({"code": code, "enableSampling": enabled, "maxSamplingRounds": 5});
+            let result = client.call(tool, arguments(true)).await;
+            let answer = result.structured_content.unwrap();
+            assert_eq!(
+                answer["output"],
+                format!("you said: Summarize this data: {said}\n"),
+                "{era:?} {answer}"
+            );
+            assert_eq!(answer["toolCallsMade"].as_array().unwrap().len(), 1, "{answer}");
+            let metrics = &answer["samplingMetrics"];
+            assert_eq!(
+                (&metrics["totalRounds"], &metrics["quotaRemaining"]["rounds"]),
+                (&json!(1), &json!(4)),
+                "{answer}"
+            );
+            assert!(metrics["totalTokens"].as_u64().unwrap() > 3, "{answer}");
+            let refused = client.call(tool, arguments(false)).await.structured_content.unwrap();
+            assert!(
+                refused["success"] == false && refused["samplingMetrics"].is_null(),
+                "{era:?} {refused}"
+            );
+        }
+    }
+}
+
 /// Asks twice at the same time, then once more with all that can be said.
 fn asks_a_model(language: &str) -> &'static str {
     if language == "python" {

@@ -6,7 +6,7 @@ use mce_sandbox::ProgramError;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::app::{CallGroup, Discovery, RunAnswer};
+use crate::app::{CallGroup, Discovery, MODEL, ModelUse, RunAnswer};
 
 /// Characters of output.
 const MAX_OUTPUT_CHARS: usize = 25_000;
@@ -21,17 +21,31 @@ pub(super) fn of_run(answer: &RunAnswer, discovery: &Discovery) -> Value {
     if let Some(error) = &answer.error {
         whole["error"] = told(error).into();
     }
-    if !answer.calls.is_empty() {
+    // A question to the model is no call of a tool.
+    let calls: Vec<&CallGroup> = answer.calls.iter().filter(|group| group.function != MODEL).collect();
+    if !calls.is_empty() {
         let name = |group: &CallGroup| {
             let names = discovery.tool_names(&group.function);
             names
                 .and_then(|names| names.into_iter().next())
                 .unwrap_or_else(|| group.function.clone())
         };
-        whole["toolCallsMade"] = answer.calls.iter().map(|group| Value::from(name(group))).collect();
-        whole["toolCallSummary"] = answer.calls.iter().map(|group| summary(&name(group), group)).collect();
+        whole["toolCallsMade"] = calls.iter().map(|group| Value::from(name(group))).collect();
+        whole["toolCallSummary"] = calls.iter().map(|group| summary(&name(group), group)).collect();
     }
     whole
+}
+
+/// How much of the client's language model a run has used, which may ask it.
+pub(super) fn of_model(used: &ModelUse, answer: &RunAnswer) -> Value {
+    let asked = answer.calls.iter().filter(|group| group.function == MODEL);
+    json!({
+        "totalRounds": used.rounds,
+        "totalTokens": used.tokens,
+        "totalDurationMs": asked.map(|group| group.ms).sum::<u64>(),
+        "averageTokensPerRound": used.tokens / used.rounds.max(1),
+        "quotaRemaining": {"rounds": used.rounds_left, "tokens": used.tokens_left},
+    })
 }
 
 /// The object that a call with wrong arguments is answered by.
@@ -102,6 +116,11 @@ pub(super) fn output_schema() -> Value {
                 "required": ["toolName", "callCount", "successCount", "errorCount", "totalDurationMs", "averageDurationMs"],
                 "properties": {"toolName": {"type": "string"}, "callCount": count, "successCount": count, "errorCount": count,
                     "totalDurationMs": number, "averageDurationMs": number}}},
+            "samplingMetrics": {"type": "object", "additionalProperties": false,
+                "required": ["totalRounds", "totalTokens", "totalDurationMs", "averageTokensPerRound", "quotaRemaining"],
+                "properties": {"totalRounds": count, "totalTokens": count, "totalDurationMs": number, "averageTokensPerRound": number,
+                    "quotaRemaining": {"type": "object", "additionalProperties": false, "required": ["rounds", "tokens"],
+                        "properties": {"rounds": count, "tokens": count}}}},
         },
     })
 }

@@ -89,8 +89,13 @@ impl CodeExecutor {
             model: arguments.model(),
             narrowed: arguments.narrowed(),
         };
+        let may_ask = behalf.model.is_some();
         let report = self.app.run_program(language, arguments.code, Map::new(), &behalf).await;
-        answer::of_run(&report.answer, self.app.discovery())
+        let mut answer = answer::of_run(&report.answer, self.app.discovery());
+        if may_ask {
+            answer["samplingMetrics"] = answer::of_model(&report.model, &report.answer);
+        }
+        answer
     }
 
     fn health(&self) -> Value {
