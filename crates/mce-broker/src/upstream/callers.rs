@@ -16,6 +16,8 @@ use crate::redact::Redactor;
 
 /// Bytes of a question; it may hold pictures.
 const MAX_QUESTION_BYTES: usize = 4 << 20;
+/// Bytes of a server's name for a question.
+const MAX_KEY_BYTES: usize = 64;
 /// Bytes of a log message and characters of the words of a progress.
 const MAX_WORDS: usize = 2000;
 /// Questions that wait until it is clear whose they are.
@@ -209,14 +211,14 @@ impl Callers {
             None if kind == ClientRequestKind::Roots => self.roots_keeper(),
             None => self.asked_by().await?,
         };
-        self.ask_client(&client, kind, params).await
+        self.ask_client(&client, (None, kind), params).await
     }
 
     /// Asks a client. What it is asked holds no secret of the settings, though servers know theirs.
     pub(super) async fn ask_client(
         &self,
         client: &Arc<dyn ClientRequests>,
-        kind: ClientRequestKind,
+        (key, kind): (Option<&str>, ClientRequestKind),
         params: &Value,
     ) -> Result<Value, ClientRefusal> {
         let text = params.to_string();
@@ -226,6 +228,7 @@ impl Callers {
             });
         }
         let request = ClientRequest {
+            key: key.filter(|key| is_plain(key)).map(str::to_owned),
             server: self.server.to_string(),
             kind,
             params: serde_json::from_str(&self.redactor.json(&text)).unwrap_or_default(),
@@ -345,4 +348,9 @@ impl Callers {
             }
         }
     }
+}
+/// Whether a server's name for a question may be shown to the client as it is.
+fn is_plain(key: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    (1..=MAX_KEY_BYTES).contains(&key.len()) && key.bytes().all(is_part)
 }

@@ -91,6 +91,8 @@ impl ClientRequestKind {
 /// A request to the client: of an MCP server, or of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientRequest {
+    /// What the server calls the question, where it has a name: letters, digits, `_`, `-` and `.`, at most 64.
+    pub key: Option<String>,
     /// The server that asks; empty for a program.
     pub server: String,
     /// What it asks.
@@ -250,6 +252,7 @@ mod tests {
     #[test]
     fn a_question_is_told_in_one_short_line() {
         let request = |kind, params| ClientRequest {
+            key: None,
             server: "s".to_owned(),
             kind,
             params,

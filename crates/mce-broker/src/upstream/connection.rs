@@ -243,7 +243,10 @@ impl Connection {
     /// Sends the user to pages, one after another.
     async fn show(&self, call: &Call<'_>, pages: &[Value]) -> Result<(), UpstreamError> {
         for page in pages.iter().take(MAX_QUESTIONS) {
-            let answer = self.callers.ask_client(call.client, ClientRequestKind::Elicitation, page).await;
+            let answer = self
+                .callers
+                .ask_client(call.client, (None, ClientRequestKind::Elicitation), page)
+                .await;
             let reason = match answer {
                 Ok(answer) if answer.get("action").and_then(Value::as_str) == Some("accept") => continue,
                 Ok(_) => "the user did not go to its page".to_owned(),
@@ -271,7 +274,7 @@ impl Connection {
             return Err(self.wrong("it asks too much at once", UpstreamStep::Call));
         }
         let answers = questions.into_iter().map(async |(key, kind, params)| {
-            let answer = self.callers.ask_client(call.client, kind, params).await;
+            let answer = self.callers.ask_client(call.client, (Some(key), kind), params).await;
             answer
                 .map(|answer| (key.clone(), answer))
                 .map_err(|refusal| UpstreamError::InputRefused {
@@ -305,6 +308,9 @@ impl Connection {
         let answer = handle.await_response().await;
         guard.id = None;
         drop(guard);
+        if entered.is_some() {
+            self.answers.until_told().await;
+        }
         match (answer, self.answers.take(&id)) {
             (Ok(read), Fate::Answered(mut result)) => {
                 keep_listed(&read, &mut result.result);

@@ -18,11 +18,13 @@ use tokio::sync::broadcast;
 use super::callers::Callers;
 use super::changes::{Change, Changed};
 use super::client_requests::{ClientAbilities, ClientRequestKind, LogLevel};
+use super::raw_answers::RawAnswers;
 
 /// One connection's handler.
 #[derive(Debug)]
 pub(super) struct Handler {
     pub(super) callers: Arc<Callers>,
+    pub(super) answers: Arc<RawAnswers>,
     pub(super) changed: broadcast::Sender<Change>,
 }
 
@@ -83,11 +85,13 @@ impl ClientHandler for Handler {
     async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
         self.callers
             .tell_progress(&params.progress_token, params.progress, params.total, params.message.as_deref());
+        self.answers.note_told();
     }
 
     async fn on_logging_message(&self, params: LoggingMessageNotificationParam, _context: NotificationContext<RoleClient>) {
         let level = serde_json::to_value(params.level).and_then(serde_json::from_value);
         self.callers.tell_log(level.unwrap_or(LogLevel::Info), params.logger, &params.data);
+        self.answers.note_told();
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

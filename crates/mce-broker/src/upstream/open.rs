@@ -135,7 +135,7 @@ impl Opening {
             Arc::clone(&answers),
             Arc::clone(&self.notes),
         );
-        let (service, callers) = match self.shake_hands(transport, era).await {
+        let (service, callers) = match self.shake_hands(transport, era, &answers).await {
             Ok(connected) => connected,
             Err(Failed::Otherwise(UpstreamError::Exited { server, .. })) => {
                 let status = end_of(Some(ended)).await;
@@ -155,7 +155,7 @@ impl Opening {
         let mut config = StreamableHttpClientTransportConfig::with_uri(server.url.as_str());
         config.max_concurrent_requests = usize::try_from(self.settings.upstream.concurrency.max(1)).unwrap_or(1);
         let worker = StreamableHttpClientWorker::new(client.clone(), config);
-        let shaken = self.shake_hands(WorkerTransport::spawn(worker), era).await;
+        let shaken = self.shake_hands(WorkerTransport::spawn(worker), era, &answers).await;
         match (shaken, answers.take_fault()) {
             (Ok((service, callers)), _) => Ok(self.connection((service, callers), answers, era, None)),
             // So a client tells a server that knows only the older transport. (MCP 2025-11-25, Transports, Backwards
@@ -177,7 +177,7 @@ impl Opening {
             return Err(Failed::Otherwise(self.not_in_time()));
         };
         let transport = opened.map_err(|fault| self.http_failure(fault))?;
-        let (service, callers) = self.shake_hands(transport, Era::Legacy).await?;
+        let (service, callers) = self.shake_hands(transport, Era::Legacy, &answers).await?;
         Ok(self.connection((service, callers), answers, Era::Legacy, None))
     }
 
@@ -246,7 +246,12 @@ impl Opening {
         }
     }
 
-    async fn shake_hands<T, E, A>(&self, transport: T, era: Era) -> Result<(RunningService<RoleClient, Handler>, Arc<Callers>), Failed>
+    async fn shake_hands<T, E, A>(
+        &self,
+        transport: T,
+        era: Era,
+        answers: &Arc<RawAnswers>,
+    ) -> Result<(RunningService<RoleClient, Handler>, Arc<Callers>), Failed>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
@@ -255,6 +260,7 @@ impl Opening {
         let callers = Arc::new(callers);
         let handler = Handler {
             callers: Arc::clone(&callers),
+            answers: Arc::clone(answers),
             changed: self.changed.clone(),
         };
         let lifecycle = match era {

@@ -2,15 +2,22 @@
 //! matter are taken out before it reads them, and it gets an empty result instead.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
     ServerResult,
 };
 use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::http_client::HttpFault;
+
+/// How long an answer waits for what came before it to be told on.
+const TELLING_TIME: Duration = Duration::from_millis(100);
 
 /// The result of a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +45,9 @@ pub(super) struct RawAnswers {
     // Why another request failed last: before the connection stands, there is one at a time.
     fault: Mutex<Option<HttpFault>>,
     reads_tools: bool,
+    /// Reports of progress and log messages that came, and those that were told on.
+    came: AtomicU64,
+    told: watch::Sender<u64>,
 }
 
 /// What became of a request.
@@ -91,6 +101,10 @@ impl RawAnswers {
         let Value::Object(mut message) = message else {
             return Err(message);
         };
+        let method = message.get("method").and_then(Value::as_str);
+        if matches!(method, Some("notifications/message" | "notifications/progress")) {
+            self.came.fetch_add(1, Ordering::Relaxed);
+        }
         let id = response_id(&message).filter(|id| self.with(|places| places.contains_key(id)));
         let Some((id, result)) = id.and_then(|id| Some((id, message.remove("result")?))) else {
             return Err(Value::Object(message));
@@ -117,6 +131,21 @@ impl RawAnswers {
             }
             answers
         })
+    }
+
+    /// To be called when a report of progress or a log message has been told on.
+    pub(super) fn note_told(&self) {
+        self.told.send_modify(|told| *told += 1);
+    }
+
+    /// Waits until all that came so far has been told on: each is told by a task of its own, which an answer may overtake.
+    pub(super) async fn until_told(&self) {
+        let came = self.came.load(Ordering::Relaxed);
+        let mut told = self.told.subscribe();
+        if timeout(TELLING_TIME, told.wait_for(|told| *told >= came)).await.is_err() {
+            // What cannot be read is never told on.
+            self.told.send_modify(|told| *told = came.max(*told));
+        }
     }
 
     /// Notes that the answer to a request is too large.

@@ -98,6 +98,7 @@ impl Model {
         let question: Question = serde_json::from_str(request.get()).map_err(|error| Failure::argument(error.to_string()))?;
         let most = self.reserve(question.max_tokens)?;
         let asked = ClientRequest {
+            key: None,
             server: String::new(),
             kind: ClientRequestKind::Sampling,
             params: parameters(question, most),

@@ -292,6 +292,7 @@ mod tests {
     async fn a_client_that_does_not_answer_is_not_waited_for_for_ever() {
         let (call, _inbox) = call();
         let request = ClientRequest {
+            key: None,
             server: "s".to_owned(),
             kind: ClientRequestKind::Sampling,
             params: Value::Null,

@@ -94,6 +94,9 @@ impl Conversation {
         loop {
             tokio::select! {
                 answer = &mut self.running.0 => {
+                    while let Ok(log) = self.inbox.logs.try_recv() {
+                        tell_log(&context.peer, log).await;
+                    }
                     if let (Some(token), Ok(true)) = (token, self.inbox.progress.has_changed().map(|is_new| is_new || has_news)) {
                         tell_progress(&context.peer, self.told(), token).await;
                     }

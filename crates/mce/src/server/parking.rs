@@ -2,7 +2,7 @@
 //! key of this process, bound to the request, valid for a time, and good for one use. (MCP 2026-07-28, Multi Round-Trip
 //! Requests.)
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,12 +30,10 @@ impl Parked {
         Self { conversation, questions }
     }
 
-    /// Its questions by the names under which they are answered.
+    /// Its questions by the names under which they are answered: those that servers gave them, as far as these tell them apart.
     fn named(&self) -> impl Iterator<Item = (String, &Question)> {
-        self.questions
-            .iter()
-            .enumerate()
-            .map(|(place, question)| (name_of(place), question))
+        let names = names_of(&self.questions);
+        names.into_iter().zip(&self.questions)
     }
 
     /// Lets it go on without an answer.
@@ -45,7 +43,8 @@ impl Parked {
 
     fn answer(self, answers: Option<BTreeMap<String, Value>>) -> Conversation {
         let mut answers = answers.unwrap_or_default();
-        self.answer_each(|place, kind| match answers.remove(&name_of(place)) {
+        let names = names_of(&self.questions);
+        self.answer_each(|place, kind| match names.get(place).and_then(|name| answers.remove(name)) {
             Some(answer) => checked(kind, answer),
             None => Err(ClientRefusal {
                 message: "the client called again without an answer".to_owned(),
@@ -62,8 +61,17 @@ impl Parked {
     }
 }
 
-fn name_of(place: usize) -> String {
-    format!("question_{}", place + 1)
+fn names_of(questions: &[Question]) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let all = questions.iter().enumerate();
+    all.map(|(place, question)| {
+        let own = question.request.key.clone().into_iter();
+        let mut names = own.chain((place + 1..).map(|number| format!("question_{number}")));
+        let name = names.find(|name| !taken.contains(name)).unwrap_or_default();
+        taken.insert(name.clone());
+        name
+    })
+    .collect()
 }
 
 /// All calls that wait.
