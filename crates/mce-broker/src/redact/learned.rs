@@ -26,11 +26,11 @@ impl Learned {
     pub(crate) fn add(&self, added: &[Secret]) {
         let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         let before = secrets.len();
-        for secret in added
+        // A header's value and the token in it, a cookie's pair and its value.
+        let all = added
             .iter()
-            .map(Secret::expose)
-            .filter(|secret| secret.len() >= MIN_BYTES_IN_BINARY)
-        {
+            .flat_map(|secret| std::iter::once(secret.expose()).chain(secret.expose_parts().iter().map(String::as_str)));
+        for secret in all.filter(|secret| secret.len() >= MIN_BYTES_IN_BINARY) {
             if !secrets.iter().any(|known| known == secret) {
                 secrets.push_back(secret.to_owned());
             }

@@ -166,7 +166,12 @@ impl Server {
         client: &Arc<dyn ClientRequests>,
         work: impl Future<Output = Result<T, UpstreamError>>,
     ) -> Result<T, UpstreamError> {
-        let limit = self.opening.settings.upstream.call_timeout;
+        let settings = &self.opening.settings.upstream;
+        let limit = match step {
+            // One that is ready lists at once; the person who starts it should not wait for the time of a call.
+            UpstreamStep::Start | UpstreamStep::List => settings.call_timeout.min(settings.start_timeout),
+            UpstreamStep::Call => settings.call_timeout,
+        };
         let (start, before) = (Instant::now(), client.waited());
         let mut waited = Duration::ZERO;
         tokio::pin!(work);

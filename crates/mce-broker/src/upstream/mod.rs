@@ -29,6 +29,7 @@ mod sse_transport;
 mod streamable_client;
 mod upstream_error;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -168,14 +169,24 @@ impl Upstreams {
         &self.learned
     }
 
-    /// All tools of a server, as it writes them.
+    /// All tools of a server, as it writes them but for secrets and base URLs of the settings.
     ///
     /// # Errors
     ///
     /// If it cannot be reached, does not list them in time, or lists too many.
     pub async fn list_tools(&self, server: &str) -> Result<ToolList, UpstreamError> {
         let work = |connection: Arc<Connection>| -> BoxFuture<'static, _> { Box::pin(async move { connection.list_tools().await }) };
-        self.server(server)?.ask(UpstreamStep::List, work).await
+        let mut list = self.server(server)?.ask(UpstreamStep::List, work).await?;
+        // A server knows its own token, and may say it to whoever reads its descriptions.
+        for tool in &mut list.tools {
+            let text = tool.to_string();
+            if let Cow::Owned(clean) = self.redactor.json(&text) {
+                *tool = serde_json::from_str(&clean).unwrap_or_default();
+            }
+        }
+        list.title = self.redactor.text(&list.title).into_owned();
+        list.instructions = self.redactor.text(&list.instructions).into_owned();
+        Ok(list)
     }
 
     /// Calls a tool. Dropping the future tells the server that nobody waits any more.

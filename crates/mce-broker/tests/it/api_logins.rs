@@ -75,7 +75,10 @@ fn answer_with_tokens(bench: &Bench, lasts: u64) -> Arc<AtomicUsize> {
         let wanted = format!("Bearer token-number-{}", given.load(Ordering::SeqCst));
         let is_let_in = request.header("authorization") == Some(&wanted);
         let status = if is_let_in { 200 } else { 401 };
-        FakeAnswer::json(status, json!({"seen": request.header("authorization")}).to_string())
+        FakeAnswer::json(
+            status,
+            json!({"seen": request.header("authorization"), "bare": wanted.split(' ').next_back()}).to_string(),
+        )
     });
     newest
 }
@@ -92,7 +95,7 @@ async fn a_token_is_asked_for_once_and_kept_for_all_calls() {
             panic!("no JSON");
         };
         // What the API echoes is cut out, though nobody configured it.
-        assert_eq!(json.get(), r#"{"seen":"[redacted]"}"#);
+        assert_eq!(json.get(), r#"{"seen":"[redacted]","bare":"[redacted]"}"#);
     }
     let requests = bench.api.take_requests();
     let asked: Vec<_> = requests.iter().filter(|request| path(request) == "/token").collect();
@@ -196,7 +199,10 @@ async fn a_session_is_its_cookies() {
         let bench = session_bench(|session| session.cookie_name = name.to_owned());
         bench.api.answer_with(move |request| match path(request) {
             "/login" => login(request),
-            _ => FakeAnswer::json(200, json!({"cookie": request.header("cookie")}).to_string()),
+            _ => FakeAnswer::json(
+                200,
+                json!({"cookie": request.header("cookie"), "bare": "session-abc-123"}).to_string(),
+            ),
         });
         let answer = bench.call("GET /a", &json!({})).await.unwrap();
         let AnswerValue::Json(echoed) = answer.value else {

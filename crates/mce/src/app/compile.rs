@@ -15,7 +15,7 @@ use super::documents::{self, Documents};
 use super::fit::misfits;
 use super::lock::{Lock, LockUse};
 use super::report::{ChangeLists, Counts, Outcome, Refusal, ServerReport};
-use super::views::{location_of, text_of};
+use super::views::{TOOLS, location_of, text_of};
 use super::{skills, write_whole};
 use crate::failure::Failure;
 
@@ -119,7 +119,11 @@ impl Compiler {
     }
 
     fn forget_others(&self) {
-        let kept: Vec<String> = self.settings.servers.iter().map(location_of).collect();
+        // What is found depends on where this is run: tools of MCP servers are kept for whoever runs elsewhere.
+        let documents = self.store.documents().unwrap_or_default();
+        let locations = documents.into_iter().map(|record| record.location);
+        let tools = locations.filter(|location| location.starts_with(TOOLS));
+        let kept: Vec<String> = self.settings.servers.iter().map(location_of).chain(tools).collect();
         let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
         if let Err(error) = self.store.remove_documents_except(&kept) {
             tracing::warn!("old documents were not removed: {error}");

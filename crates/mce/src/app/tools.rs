@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use mce_broker::{ToolList, UpstreamError};
+use mce_catalog::function::Function;
 use mce_catalog::openapi::{self, Document, Problem};
 use mce_catalog::store::{DocumentRecord, Source};
 use mce_config::{Origin, ServerSettings};
@@ -73,13 +74,17 @@ impl Compiler {
         if let (Some(record), Some(changes)) = (&known, &changes)
             && server.upstream.is_pinned
             && !options.accepts_changes
-            && !changes.is_empty()
         {
-            let lists = [("new", &changes.added), ("gone", &changes.removed), ("changed", &changes.changed)];
-            let lists = lists
+            // A description can mislead as well as a signature.
+            let changed = self.changed_definitions(&key, &document)?;
+            let lists = [("new", &changes.added), ("gone", &changes.removed), ("changed", &changed)];
+            let all = lists
                 .iter()
                 .flat_map(|(what, names)| names.iter().map(move |name| held(name, what)));
-            return self.keep_tools(server, record, lists.collect());
+            let all: Vec<Problem> = all.collect();
+            if !all.is_empty() {
+                return self.keep_tools(server, record, all);
+            }
         }
         let record = record(&key, vec![source], &document, millis(start.elapsed()));
         let mut counts = Counts::new(record.clone(), document.functions.len());
@@ -89,6 +94,17 @@ impl Compiler {
             counts.problems.extend(misfits(server, &self.store)?);
         }
         Ok(counts)
+    }
+
+    /// Tools that are known and are defined otherwise now, in whatever part.
+    fn changed_definitions(&self, key: &str, document: &Document) -> Result<Vec<String>, Failure> {
+        let (known, _) = self.store.contents(key).map_err(Failure::internal)?;
+        let is_other = |function: &&Function| {
+            let same = known.iter().find(|known| known.operation == function.operation);
+            same.is_some_and(|same| same.target != function.target)
+        };
+        let changed = document.functions.iter().filter(is_other);
+        Ok(changed.map(|function| function.operation.clone()).collect())
     }
 
     /// What is known stays as it is.

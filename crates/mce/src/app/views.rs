@@ -27,6 +27,9 @@ pub(super) fn view(server: &ServerSettings) -> ServerView {
     }
 }
 
+/// What the keys of lists of tools begin with.
+pub(super) const TOOLS: &str = "mcp:";
+
 /// The key in the store of a server's document, or of its list of tools. Overlays make another document of it; another
 /// command or URL makes another list.
 pub(super) fn location_of(server: &ServerSettings) -> String {
@@ -40,7 +43,7 @@ pub(super) fn location_of(server: &ServerSettings) -> String {
     };
     // Arguments and URLs can hold keys, so that only their hash is kept.
     let hash = sha256(identity.to_string().as_bytes());
-    format!("mcp:{}:{}", server.name, hash.get(..16).unwrap_or_default())
+    format!("{TOOLS}{}:{}", server.name, hash.get(..16).unwrap_or_default())
 }
 
 /// The document of a server and its overlays; nothing for servers of another kind.
