@@ -23,9 +23,11 @@ import threading
 import time
 from pathlib import Path
 
+from lines import INITIALIZE, PATIENCE_S, Lines
+from run import Server
+
 CALLS = 100
 HERE = Path(__file__).resolve().parent
-INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 ECHO = {"name": "echo", "arguments": {"message": "hi"}}
 IN_TURN = f"""
 from up.functions import echo
@@ -47,63 +49,15 @@ async def main():
 """
 
 
-class Lines:
-    """JSON-RPC over the pipes of a process; any number of requests may be under way."""
+class Direct(Lines):
+    """The server itself, over stdio."""
 
-    def __init__(self, command, **options):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **options)
-        self.lock, self.waiting, self.number = threading.Lock(), {}, 0
-        threading.Thread(target=self.read, daemon=True).start()
-        self.request("initialize", INITIALIZE)
-        self.send({"method": "notifications/initialized"})
-
-    def read(self):
-        for line in self.process.stdout:
-            message = json.loads(line)
-            if "method" not in message and (future := self.waiting.pop(message.get("id"), None)) is not None:
-                future.set_result(message["result"])
-            elif "method" in message and "id" in message:
-                self.send({"id": message["id"], "error": {"code": -32601, "message": "no"}})
-
-    def send(self, message):
-        with self.lock:
-            self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-            self.process.stdin.flush()
-
-    def ask(self, method, params):
-        future = concurrent.futures.Future()
-        with self.lock:
-            self.number += 1
-            number = self.number
-            self.waiting[number] = future
-        self.send({"id": number, "method": method, "params": params})
-        return future
-
-    def request(self, method, params):
-        return self.ask(method, params).result(120)
-
-    def in_turn(self):
-        start = time.perf_counter()
-        for _ in range(CALLS):
-            self.request("tools/call", ECHO)
-        return time.perf_counter() - start
+    def call(self):
+        self.request("tools/call", ECHO)
 
     def at_once(self):
-        start = time.perf_counter()
         for future in [self.ask("tools/call", ECHO) for _ in range(CALLS)]:
-            future.result(120)
-        return time.perf_counter() - start
-
-    def run(self, code):
-        answer = self.request("tools/call", {"name": "execute_code", "arguments": {"code": code, "description": "bench"}})
-        answer = json.loads(answer["content"][0]["text"])
-        if not answer["success"]:
-            raise SystemExit(f"a run failed: {answer}")
-        return answer["data"]
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait(30)
+            future.result(PATIENCE_S)
 
 
 class Http:
@@ -130,23 +84,29 @@ class Http:
             raise SystemExit(f"{answer.status}: {text}")
         return text
 
-    def in_turn(self):
-        start = time.perf_counter()
-        for _ in range(CALLS):
-            self.request("tools/call", ECHO)
-        return time.perf_counter() - start
+    def call(self):
+        self.request("tools/call", ECHO)
 
     def at_once(self):
-        start = time.perf_counter()
-        for future in [self.pool.submit(self.request, "tools/call", ECHO) for _ in range(CALLS)]:
-            future.result(120)
-        return time.perf_counter() - start
+        for future in [self.pool.submit(self.call) for _ in range(CALLS)]:
+            future.result(PATIENCE_S)
+
+
+def one_after_the_other(direct):
+    for _ in range(CALLS):
+        direct.call()
+
+
+def seconds(work):
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
 
 
 def through(mce, folder, entry):
     folder.mkdir()
     (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"up": entry}}))
-    return Lines([mce, "serve"], cwd=folder, env=environment(folder))
+    return Server(mce, folder, environment(folder))
 
 
 def environment(folder):
@@ -154,14 +114,14 @@ def environment(folder):
 
 
 def measure(name, direct, ours, runs):
-    for way, code in (("in_turn", IN_TURN), ("at_once", AT_ONCE)):
+    ways = (("one after the other", lambda: one_after_the_other(direct), IN_TURN), ("at once", direct.at_once, AT_ONCE))
+    for words, work, code in ways:
         times = {"direct": [], "ours": []}
         for _ in range(runs + 1):
-            times["direct"].append(getattr(direct, way)())
-            times["ours"].append(ours.run(code))
+            times["direct"].append(seconds(work))
+            times["ours"].append(ours.run(code)["data"])
         # The first is a warm-up.
         alone, through_us = (statistics.median(times[who][1:]) / CALLS * 1e3 for who in ("direct", "ours"))
-        words = "one after the other" if way == "in_turn" else "at once"
         row(f"{name}, {CALLS} calls {words}: a call directly", f"{alone:.2f} ms")
         row("  the same from a program through us", f"{through_us:.2f} ms")
         row("  more than directly", f"{through_us - alone:+.2f} ms")
@@ -230,11 +190,11 @@ def measure_tokens(mce, servers, folder):
     configured = entries(servers, work)
     listed = {}
     for name, entry in configured.items():
-        direct = Lines([entry["command"], *entry["args"]])
+        direct = Direct([entry["command"], *entry["args"]])
         listed[name] = direct.request("tools/list", {})["tools"]
         direct.close()
     (folder / ".mcp.json").write_text(json.dumps({"mcpServers": configured}))
-    ours = Lines([mce, "serve"], cwd=folder, env=environment(folder))
+    ours = Server(mce, folder, environment(folder))
     own = ours.request("tools/list", {})["tools"]
     ours.close()
     counts = tokens([*map(compact, listed.values()), compact(own)], folder / "tokens")
@@ -255,7 +215,7 @@ def main():
     print("load %.1f, %.1f, %.1f (1, 5, 15 min) on %d processors" % (*os.getloadavg(), os.cpu_count()))
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        direct = Lines(["node", program, "stdio"])
+        direct = Direct(["node", program, "stdio"])
         ours = through(mce, folder / "stdio", {"command": "node", "args": [program, "stdio"]})
         measure("stdio", direct, ours, options.runs)
         direct.close(), ours.close()

@@ -8,7 +8,6 @@ the corpus (GitHub's, 13 MB), if it is there; pandas with the interpreter of --p
 if they are there. The load of the machine is printed first and last. Run it on a quiet machine.
 """
 import argparse
-import concurrent.futures
 import http.client
 import http.server
 import json
@@ -24,6 +23,7 @@ import time
 from pathlib import Path
 
 import peers
+from lines import PATIENCE_S, Lines
 
 HERE = Path(__file__).resolve().parent
 DOCUMENT = {
@@ -55,40 +55,13 @@ class Listener(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
 
 
-class Server:
-    """`mce serve` over stdio; any number of requests may be under way."""
+class Server(Lines):
+    """`mce serve` over stdio."""
 
     def __init__(self, mce, folder, environment):
-        self.start = time.perf_counter()
-        self.process = subprocess.Popen([mce, "serve"], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.lock, self.waiting, self.number = threading.Lock(), {}, 0
-        threading.Thread(target=self.read, daemon=True).start()
-        self.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}})
-        self.initialize_ms = (time.perf_counter() - self.start) * 1e3
-        self.send({"method": "notifications/initialized"})
-
-    def read(self):
-        for line in self.process.stdout:
-            message = json.loads(line)
-            if (future := self.waiting.pop(message.get("id"), None)) is not None:
-                future.set_result(message)
-
-    def send(self, message):
-        with self.lock:
-            self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-            self.process.stdin.flush()
-
-    def ask(self, method, params):
-        future = concurrent.futures.Future()
-        with self.lock:
-            self.number += 1
-            number = self.number
-            self.waiting[number] = future
-        self.send({"id": number, "method": method, "params": params})
-        return future
-
-    def request(self, method, params):
-        return self.ask(method, params).result(60)["result"]
+        start = time.perf_counter()
+        super().__init__([mce, "serve"], cwd=folder, env=environment)
+        self.initialize_ms = (time.perf_counter() - start) * 1e3
 
     def start_run(self, code, language="python"):
         return self.ask("tools/call", {"name": "execute_code", "arguments": {"code": code, "description": "bench", "language": language}})
@@ -126,14 +99,10 @@ class Server:
 
     @staticmethod
     def read_answer(future):
-        answer = json.loads(future.result(60)["result"]["content"][0]["text"])
+        answer = json.loads(future.result(PATIENCE_S)["result"]["content"][0]["text"])
         if not answer["success"]:
             raise SystemExit(f"a run failed: {answer}")
         return answer
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait(10)
 
 
 def median_ms(action, runs):

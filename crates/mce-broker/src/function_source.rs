@@ -106,9 +106,10 @@ impl FunctionSource for CatalogSource {
 
 fn call_error(error: &LookupError) -> CallError {
     let (kind, message) = match error {
-        LookupError::UnknownServer { .. } | LookupError::UnknownFunction { .. } | LookupError::Reference { .. } => {
-            (CallErrorKind::Argument, error.to_string())
-        }
+        LookupError::UnknownServer { .. }
+        | LookupError::UnknownFunction { .. }
+        | LookupError::NotCompiled { .. }
+        | LookupError::Reference { .. } => (CallErrorKind::Argument, error.to_string()),
         LookupError::Hidden { .. } | LookupError::Misfit { .. } => (CallErrorKind::Policy, error.to_string()),
         LookupError::Store(_) => (CallErrorKind::Internal, "the catalog cannot be read".to_owned()),
     };

@@ -140,6 +140,14 @@ mod tests {
     }
 
     #[test]
+    fn an_address_has_a_longest_length() {
+        let of = |length: usize| format!("/users?q={}", "x".repeat(length - "/users?q=".len()));
+        assert!(follow_from("https://api.test/v1", &of(MAX_ADDRESS_BYTES)).is_ok());
+        let error = follow_from("https://api.test/v1", &of(MAX_ADDRESS_BYTES + 1)).unwrap_err();
+        assert!(error.to_string().contains("longer than 8192 bytes"), "{error}");
+    }
+
+    #[test]
     fn only_reading_is_asked_for_by_an_address() {
         let mut parts = RequestParts {
             method: "POST".to_owned(),

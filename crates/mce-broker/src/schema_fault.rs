@@ -148,9 +148,14 @@ fn bare(value: &Value) -> String {
 }
 
 fn cut(text: &str) -> String {
-    if text.chars().nth(MAX_SHOWN).is_none() {
+    cut_to(text, MAX_SHOWN)
+}
+
+/// At most so many characters of a text.
+pub(crate) fn cut_to(text: &str, most: usize) -> String {
+    if text.chars().nth(most).is_none() {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(MAX_SHOWN).collect();
+    let kept: String = text.chars().take(most).collect();
     format!("{kept}…")
 }

@@ -15,7 +15,7 @@ use crate::call::CallRequest;
 use crate::call_error::CallError;
 use crate::function_source::FoundFunction;
 use crate::nearest::nearest;
-use crate::schema_fault::{describe_faults, list, type_names};
+use crate::schema_fault::{cut_to, describe_faults, list, type_names};
 use crate::validate::FunctionValidators;
 
 /// Faults told.
@@ -51,7 +51,7 @@ impl<'a> Refused<'a> {
             let _ = writeln!(text, "  - {fault}");
         }
         self.write_expected(&mut text);
-        let shown = cut(&Value::Object(given).to_string(), MAX_GIVEN_CHARS);
+        let shown = cut_to(&Value::Object(given).to_string(), MAX_GIVEN_CHARS);
         let _ = write!(text, "\nYou provided:\n  {shown}");
         let told = CallError::argument(text);
         match error.hint() {
@@ -116,7 +116,7 @@ impl<'a> Refused<'a> {
     }
 
     fn unexpected(self, name: &str) -> String {
-        let shown = cut(name, MAX_DESCRIPTION_CHARS);
+        let shown = cut_to(name, MAX_DESCRIPTION_CHARS);
         match nearest(name, self.parameters().map(|(_, parameter)| self.name(parameter))) {
             Some(near) => format!("Unexpected parameter: {shown} (did you mean \"{near}\"?)"),
             None => format!("Unexpected parameter: {shown}"),
@@ -158,7 +158,7 @@ impl<'a> Refused<'a> {
         let mut line = format!("{}: {}", self.name(parameter), type_text(&schema));
         let description = parameter.description.lines().next().unwrap_or_default().trim();
         if !description.is_empty() {
-            let _ = write!(line, " - {}", cut(description, MAX_DESCRIPTION_CHARS));
+            let _ = write!(line, " - {}", cut_to(description, MAX_DESCRIPTION_CHARS));
         }
         line
     }
@@ -206,12 +206,4 @@ fn kind_of(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
-}
-
-fn cut(text: &str, most: usize) -> String {
-    if text.chars().nth(most).is_none() {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(most).collect();
-    format!("{kept}…")
 }

@@ -167,22 +167,21 @@ impl Catalog {
         Ok(show_assumed(function))
     }
 
-    /// Keeps the shape of an answer, where the function's author does not say what it answers with. Gives whether it was a
-    /// new one.
+    /// Keeps the shape of an answer, where the function's author does not say what it answers with. Gives what is known with
+    /// it.
     ///
     /// # Errors
     ///
     /// [`LookupError`]
-    pub fn observe(&self, server: &str, function: &str, shape: &Value) -> Result<bool, LookupError> {
+    pub fn observe(&self, server: &str, function: &str, shape: &Value) -> Result<Value, LookupError> {
         let view = self.view(server)?;
         let operation = self.function(server, function)?.operation;
         let known = self.store.observed(&view.location, &operation)?;
         let all = known.as_ref().map_or_else(|| shape.clone(), |known| observed::merged(known, shape));
-        let is_new = known.as_ref() != Some(&all);
-        if is_new {
+        if known.as_ref() != Some(&all) {
             self.store.observe(&view.location, &operation, &all)?;
         }
-        Ok(is_new)
+        Ok(all)
     }
 
     /// A function by `server.function`, `server:METHOD /path` or `mcp__server__function`, as the server shows it.
@@ -463,6 +462,9 @@ impl Catalog {
             .iter()
             .flat_map(|row| [row.python.as_str(), row.typescript.as_str(), row.operation.as_str()]);
         let closest = closest(name, names);
+        if self.store.document_key(&view.location)?.is_none() {
+            return Ok(LookupError::NotCompiled { server: view.name.clone() });
+        }
         Ok(LookupError::UnknownFunction {
             server: view.name.clone(),
             function: name.to_owned(),

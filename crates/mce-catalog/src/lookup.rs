@@ -28,6 +28,12 @@ pub enum LookupError {
         /// Names much like it, best first.
         closest: Vec<String>,
     },
+    /// What the server offers is not known: its document was not compiled, or its tools were never listed.
+    #[error("the functions of server `{server}` are not known yet")]
+    NotCompiled {
+        /// The server's name.
+        server: String,
+    },
     /// The server's settings hide the function: a matter of policy.
     #[error("`{server}.{function}` is not allowed: {}", reason(*hiding, server, *effect))]
     Hidden {
@@ -79,6 +85,9 @@ impl LookupError {
             }
             Self::UnknownServer { .. } => Some("`list_servers` gives the names of all servers".to_owned()),
             Self::UnknownFunction { .. } => Some("`search_functions` finds functions by what they do".to_owned()),
+            Self::NotCompiled { .. } => {
+                Some("`mce compile` makes them known, or says why it cannot; `list_servers` tells how the server is".to_owned())
+            }
             Self::Reference { .. } => Some("write `server.function` or `server:METHOD /path`".to_owned()),
             Self::Hidden { .. } => None,
             Self::Misfit { .. } => Some("the person who runs mce has to change `mce.yaml`; `mce compile` says what".to_owned()),

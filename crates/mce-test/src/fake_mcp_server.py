@@ -13,6 +13,7 @@
     endless        the last page leads to the first again
     extra_tools    more tools, as they stand
     list_error     message of the error that `tools/list` ends with
+    list_silent    `tools/list` is never answered
     stubborn       it ends neither at the end of its input nor by SIGTERM
     late_tools     tools that come, with a notice, right after `initialized`
     capabilities   what it says that it can do
@@ -84,6 +85,8 @@ def all_tools():
 
 
 def list_tools(request):
+    if SPEC.get("list_silent"):
+        return
     if "list_error" in SPEC:
         return error(request, -32603, SPEC["list_error"])
     tools, page = all_tools(), SPEC.get("page", 0)

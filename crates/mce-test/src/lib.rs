@@ -6,7 +6,9 @@
 mod fake_api;
 mod fake_mcp_server;
 mod oauth_server;
+mod others;
 
 pub use fake_api::{FakeAnswer, FakeApi, ReceivedRequest};
 pub use fake_mcp_server::{HttpServerProcess, fake_mcp_server};
-pub use oauth_server::{OAuthServer, installed_servers};
+pub use oauth_server::OAuthServer;
+pub use others::{git_repository, installed_servers};

@@ -2,29 +2,12 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-/// Where `scripts/install-mcp-servers` has put the servers of others: into `MCE_TEST_MCP_SERVERS`, else below `target`. `None`,
-/// and a word about it, if they are not installed.
-pub fn installed_servers() -> Option<PathBuf> {
-    #[expect(clippy::disallowed_methods, reason = "a variable of the tests")]
-    let named = std::env::var_os("MCE_TEST_MCP_SERVERS").map(PathBuf::from);
-    let folder = named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-mcp"));
-    if folder.join("installed").exists() {
-        return Some(folder.canonicalize().unwrap());
-    }
-    #[expect(clippy::print_stderr, reason = "it must be seen that tests did not run")]
-    {
-        eprintln!(
-            "NOT RUN: there are no servers of others in `{}`; scripts/install-mcp-servers installs them",
-            folder.display()
-        );
-    }
-    None
-}
+use crate::others::installed_servers;
 
 /// Both servers. They end when this is dropped.
 #[derive(Debug)]

@@ -232,3 +232,17 @@ fn unreachable(server: &str, url: &str, error: &CallError) -> CallError {
     let message = format!("the login of `{server}` failed: {error}");
     CallError::new(error.kind.clone(), message).with_internal(format!("{} ({url})", error.internal()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_ends_before_it_expires() {
+        for (lasts, used) in [(3600, 3570), (60, 30), (20, 10), (0, 0)] {
+            let login = Login::new(Granted::Cookies(Vec::new()), Duration::from_secs(lasts));
+            let left = login.until.saturating_duration_since(Instant::now()).as_secs_f64();
+            assert!((left - f64::from(used)).abs() < 5.0, "{lasts} s: {left} s");
+        }
+    }
+}

@@ -55,3 +55,28 @@ impl std::fmt::Debug for Learned {
         f.write_str("Learned(***)")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_secrets_go_and_what_is_too_short_never_comes() {
+        let learned = Learned::default();
+        let knows = |text: &str| learned.searcher().is_some_and(|searcher| searcher.is_match(text));
+        learned.add(&[Secret::new("short")]);
+        assert!(!knows("short"));
+        let of = |number: usize| format!("token-number-{number:04}.");
+        for number in 0..=MAX_SECRETS {
+            learned.add(&[Secret::new(of(number))]);
+        }
+        assert!(!knows(&of(0)) && knows(&of(1)) && knows(&of(MAX_SECRETS)));
+    }
+
+    #[test]
+    fn a_secret_within_a_secret_is_one_by_itself() {
+        let learned = Learned::default();
+        learned.add(&[Secret::with_parts("Bearer token-of-a-login", vec!["token-of-a-login".to_owned()])]);
+        assert!(learned.searcher().unwrap().is_match("it is token-of-a-login"));
+    }
+}

@@ -349,8 +349,29 @@ impl Callers {
         }
     }
 }
+
 /// Whether a server's name for a question may be shown to the client as it is.
 fn is_plain(key: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     (1..=MAX_KEY_BYTES).contains(&key.len()) && key.bytes().all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_short_plain_names_of_questions_are_shown() {
+        for (key, expected) in [
+            ("user_name", true),
+            ("a-b.c9", true),
+            ("", false),
+            ("a b", false),
+            ("größe", false),
+            ("a\"", false),
+        ] {
+            assert_eq!(is_plain(key), expected, "{key}");
+        }
+        assert!(is_plain(&"k".repeat(MAX_KEY_BYTES)) && !is_plain(&"k".repeat(MAX_KEY_BYTES + 1)));
+    }
 }

@@ -29,7 +29,6 @@ mod sse_transport;
 mod streamable_client;
 mod upstream_error;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -177,13 +176,7 @@ impl Upstreams {
     pub async fn list_tools(&self, server: &str) -> Result<ToolList, UpstreamError> {
         let work = |connection: Arc<Connection>| -> BoxFuture<'static, _> { Box::pin(async move { connection.list_tools().await }) };
         let mut list = self.server(server)?.ask(UpstreamStep::List, work).await?;
-        // A server knows its own token, and may say it to whoever reads its descriptions.
-        for tool in &mut list.tools {
-            let text = tool.to_string();
-            if let Cow::Owned(clean) = self.redactor.json(&text) {
-                *tool = serde_json::from_str(&clean).unwrap_or_default();
-            }
-        }
+        list.tools = list.tools.into_iter().map(|tool| self.without_secrets(tool)).collect();
         list.title = self.redactor.text(&list.title).into_owned();
         list.instructions = self.redactor.text(&list.instructions).into_owned();
         Ok(list)

@@ -216,6 +216,20 @@ async fn a_session_is_its_cookies() {
 }
 
 #[tokio::test]
+async fn only_so_many_cookies_are_kept() {
+    let bench = session_bench(|_| {});
+    bench.api.answer_with(|request| match path(request) {
+        "/login" => (0..60).fold(FakeAnswer::json(200, "{}"), |answer, number| {
+            answer.with_header("set-cookie", &format!("c{number}=value-{number}"))
+        }),
+        _ => FakeAnswer::json(200, "{}"),
+    });
+    bench.call("GET /a", &json!({})).await.unwrap();
+    let sent = bench.api.take_requests().pop().unwrap().header("cookie").unwrap().to_owned();
+    assert_eq!(sent.split("; ").count(), 50, "{sent}");
+}
+
+#[tokio::test]
 async fn a_session_may_be_a_token_of_the_answer() {
     for (field, answer) in [
         ("access_token", json!({"access_token": "token-of-session"})),

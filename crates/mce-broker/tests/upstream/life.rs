@@ -129,6 +129,15 @@ async fn one_that_never_answers_is_ended_in_time() {
 }
 
 #[tokio::test]
+async fn a_list_is_waited_for_no_longer_than_a_start() {
+    let bench = Bench::with(&json!({"list_silent": true}), |server| {
+        server.upstream.start_timeout = Duration::from_secs(2);
+    });
+    let error = bench.upstreams.list_tools("s").await.unwrap_err();
+    assert_eq!(error.to_string(), "MCP server `s` did not answer within 2 s (listing what it has)");
+}
+
+#[tokio::test]
 async fn one_that_hangs_in_a_call_is_ended_and_started_anew() {
     for behaviour in [json!({}), json!({"era": "modern"})] {
         let bench = Bench::with(&behaviour, |server| server.upstream.call_timeout = Duration::from_secs(1));

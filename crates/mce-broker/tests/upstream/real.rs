@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use mce_broker::{ToolCall, UpstreamStatus};
 use mce_config::{Era, HttpServer, HttpTransport, Origin, Secret, StdioServer};
-use mce_test::{HttpServerProcess, installed_servers as installed};
+use mce_test::{HttpServerProcess, git_repository, installed_servers as installed};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
@@ -28,25 +28,6 @@ fn stdio(command: &str, args: &[&str], env: &[(&str, &str)]) -> Origin {
             .collect::<BTreeMap<_, _>>(),
         cwd: None,
     })
-}
-
-fn git(folder: &Path) {
-    for args in [
-        &["init", "-q"][..],
-        &[
-            "-c",
-            "user.name=t",
-            "-c",
-            "user.email=t@example.com",
-            "commit",
-            "-qm",
-            "first",
-            "--allow-empty",
-        ],
-    ] {
-        let mut command = mce_jail::command("/usr/bin/git", folder);
-        assert!(command.args(args).status().unwrap().success());
-    }
 }
 
 /// A server, how many tools it has, one call, and a part of the answer.
@@ -122,7 +103,7 @@ async fn servers_of_python_work() {
         return;
     };
     let work = TempDir::new().unwrap();
-    git(work.path());
+    git_repository(work.path());
     let path = work.path().to_str().unwrap();
     let program = |environment: &str, name: &str| folder.join(environment).join("bin").join(name).to_str().unwrap().to_owned();
     check(Expected {

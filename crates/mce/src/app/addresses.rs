@@ -123,6 +123,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_so_many_addresses_are_kept_and_none_that_is_too_long() {
+        let addresses = Addresses::default();
+        for number in 0..=MAX_KEPT {
+            addresses.add("s.list", &format!("/a?p={number}"));
+        }
+        assert!(addresses.has("s.list", "/a?p=0") && !addresses.has("s.list", &format!("/a?p={MAX_KEPT}")));
+        let of = |length: usize| serde_json::to_string(&format!("/{}", "x".repeat(length - 1))).unwrap();
+        let found = |length: usize| serde_json::from_str::<Outside>(&of(length)).unwrap().0.len();
+        assert_eq!((found(MAX_BYTES), found(MAX_BYTES + 1)), (1, 0));
+    }
+
+    #[test]
     fn what_an_answer_gives_outside_of_its_items_may_be_followed() {
         let value = r#"{"next": "/a?p=2", "links": {"next": {"href": "?p=3"}}, "total": 1, "more": true, "none": null,
             "size": 1.5, "items": [{"url": "/planted"}, "/planted"], "name": "no address", "n": -1}"#;

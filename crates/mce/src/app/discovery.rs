@@ -7,6 +7,7 @@ use mce_broker::{UpstreamStatus, Upstreams};
 use mce_catalog::catalog::{Catalog, SearchQuery, ServerSummary};
 use mce_catalog::function::{Effect, Function, Target, Types};
 use mce_catalog::lookup::LookupError;
+use mce_catalog::observed;
 use mce_catalog::schema;
 use mce_catalog::text;
 use mce_sandbox::{Description, FunctionStub, Language};
@@ -19,7 +20,7 @@ use crate::failure::Failure;
 
 /// Servers that `list_servers` names at most.
 const LISTED_SERVERS: usize = 60;
-/// Functions whose last shape is remembered.
+/// Functions whose known shape is remembered.
 const SEEN_SHAPES: usize = 1_000;
 /// Hits of a search without a limit of its own.
 const HITS: usize = 8;
@@ -53,7 +54,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Discovery {
     catalog: Arc<Catalog>,
     upstreams: Arc<Upstreams>,
-    // The last shapes of answers, by function: most calls have nothing new. Held while one is looked up.
+    // The known shapes of answers, by function: most answers have nothing new. Held while one is looked up, and kept.
     seen: Mutex<HashMap<String, Value>>,
 }
 
@@ -89,21 +90,20 @@ impl Discovery {
 
     /// Keeps the shape of an answer of `server.function`, whose author does not say what it answers with.
     pub(crate) fn observe(&self, function: &str, shape: &Value) {
-        let is_known = |seen: &HashMap<String, Value>| seen.get(function) == Some(shape);
+        let has_nothing_new = |known: &Value| known == shape || observed::merged(known, shape) == *known;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_known(&seen) {
+        if seen.get(function).is_some_and(has_nothing_new) {
             return;
         }
-        if seen.len() >= SEEN_SHAPES {
-            seen.clear();
-        }
-        seen.insert(function.to_owned(), shape.clone());
-        drop(seen);
-        let kept = function
-            .split_once('.')
-            .map(|(server, function)| self.catalog.observe(server, function, shape));
-        if let Some(Err(error)) = kept {
-            tracing::warn!("the shape of an answer of `{function}` was not kept: {error}");
+        let Some((server, name)) = function.split_once('.') else { return };
+        match self.catalog.observe(server, name, shape) {
+            Ok(known) => {
+                if seen.len() >= SEEN_SHAPES {
+                    seen.clear();
+                }
+                seen.insert(function.to_owned(), known);
+            }
+            Err(error) => tracing::warn!("the shape of an answer of `{function}` was not kept: {error}"),
         }
     }
 
@@ -480,6 +480,7 @@ pub(super) fn text_language(language: Language) -> text::Language {
 fn refusal(error: &LookupError) -> String {
     match error {
         LookupError::Hidden { .. } | LookupError::Misfit { .. } => error.to_string(),
+        LookupError::NotCompiled { .. } => format!("{error}: {}", error.hint().unwrap_or_default()),
         LookupError::UnknownServer { .. } | LookupError::UnknownFunction { .. } | LookupError::Reference { .. } | LookupError::Store(_) => {
             error.hint().unwrap_or_default()
         }
@@ -490,7 +491,7 @@ fn refusal(error: &LookupError) -> String {
 fn error_type(error: &LookupError) -> &'static str {
     match error {
         LookupError::UnknownServer { .. } => "server_not_found",
-        LookupError::UnknownFunction { .. } | LookupError::Reference { .. } => "function_not_found",
+        LookupError::UnknownFunction { .. } | LookupError::NotCompiled { .. } | LookupError::Reference { .. } => "function_not_found",
         LookupError::Hidden { .. } | LookupError::Misfit { .. } => "policy",
         LookupError::Store(_) => "internal",
     }
@@ -499,7 +500,10 @@ fn error_type(error: &LookupError) -> &'static str {
 #[expect(clippy::needless_pass_by_value, reason = "used as `map_err(lookup_failure)`")]
 fn lookup_failure(error: LookupError) -> Failure {
     let kind = match error {
-        LookupError::UnknownServer { .. } | LookupError::UnknownFunction { .. } | LookupError::Reference { .. } => "argument",
+        LookupError::UnknownServer { .. }
+        | LookupError::UnknownFunction { .. }
+        | LookupError::NotCompiled { .. }
+        | LookupError::Reference { .. } => "argument",
         LookupError::Hidden { .. } | LookupError::Misfit { .. } => "policy",
         LookupError::Store(_) => "internal",
     };

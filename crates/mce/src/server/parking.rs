@@ -206,6 +206,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn questions_keep_the_names_that_tell_them_apart() {
+        let question = |key: Option<&str>| Question {
+            request: mce_broker::ClientRequest {
+                key: key.map(str::to_owned),
+                server: "s".to_owned(),
+                kind: ClientRequestKind::Roots,
+                params: Value::Null,
+            },
+            reply: tokio::sync::oneshot::channel().0,
+        };
+        let names = |keys: &[Option<&str>]| names_of(&keys.iter().map(|key| question(*key)).collect::<Vec<_>>());
+        assert_eq!(names(&[Some("user"), None, Some("user")]), ["user", "question_2", "question_3"]);
+        assert_eq!(names(&[Some("question_2"), None]), ["question_2", "question_3"]);
+    }
+
+    #[test]
     fn a_request_is_its_tool_and_its_arguments() {
         let of = |name: &'static str, arguments: Value| {
             let arguments = arguments.as_object().cloned().unwrap();

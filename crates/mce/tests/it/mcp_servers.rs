@@ -244,6 +244,43 @@ fn changes_of_a_pinned_server_wait_for_a_person() {
 }
 
 #[test]
+fn a_key_that_a_server_writes_into_its_descriptions_is_not_shown() {
+    let tool = json!({"name": "one", "description": "Your key is upstream-key-77aa.", "inputSchema": {"type": "object",
+        "properties": {"a": {"type": "string", "description": "such as upstream-key-77aa"}}}});
+    let project = compiled(&json!({"extra_tools": [tool]}), "");
+    for shown in [
+        project.run(&["functions", "--show", "time_.one"]).out,
+        project.run(&["search", "your", "key", "--json"]).out,
+        String::from_utf8_lossy(&std::fs::read(project.file("data/state.db")).unwrap()).into_owned(),
+    ] {
+        assert!(!shown.contains("upstream-key-77aa"), "{shown}");
+    }
+    assert!(
+        project
+            .run(&["functions", "--show", "time_.one"])
+            .out
+            .contains("Your key is [redacted].")
+    );
+}
+
+#[test]
+fn functions_that_are_not_known_yet_are_told_apart_from_ones_that_do_not_exist() {
+    let project = project(&json!({}), "");
+    let error = project.run(&["call", "time_.echo", "--json", "{}"]).error();
+    assert_eq!(
+        (&error["type"], &error["message"]),
+        (&json!("argument"), &json!("the functions of server `time_` are not known yet"))
+    );
+    assert!(error["hint"].as_str().unwrap().contains("`mce compile`"), "{error}");
+    project.write("p.py", "from time_.functions import echo\n");
+    let error = project.run(&["exec", "p.py", "--json"]).json()["error"].clone();
+    assert!(error["hint"].as_str().unwrap().contains("`mce compile`"), "{error}");
+    assert_eq!(project.run(&["compile"]).code, 0);
+    let error = project.run(&["call", "time_.ecko", "--json", "{}"]).error();
+    assert!(error["hint"].as_str().unwrap().contains("did you mean `echo`"), "{error}");
+}
+
+#[test]
 fn tools_are_kept_when_another_configuration_is_compiled() {
     let project = compiled(&json!({}), "");
     let config = std::fs::read_to_string(project.file("mce.yaml")).unwrap();

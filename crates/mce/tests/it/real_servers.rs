@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub(crate) use mce_test::installed_servers as installed;
-use mce_test::{FakeAnswer, FakeApi};
+use mce_test::{FakeAnswer, FakeApi, git_repository};
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -183,22 +183,7 @@ fn project(folder: &Path, api: &FakeApi) -> (Project, Vec<Server>) {
     let project = Project::empty().with("MCE_EXECUTION_TIMEOUT_SECONDS", "100");
     project.write("work/notes.txt", &format!("{MARK}, apple, pear"));
     let work = project.file("work").canonicalize().unwrap();
-    for args in [
-        &["init", "-q"][..],
-        &[
-            "-c",
-            "user.name=t",
-            "-c",
-            "user.email=t@example.com",
-            "commit",
-            "-qm",
-            "first",
-            "--allow-empty",
-        ],
-    ] {
-        let mut command = mce_jail::command("/usr/bin/git", &work);
-        assert!(command.args(args).status().unwrap().success());
-    }
+    git_repository(&work);
     let place = Place {
         folder,
         work: work.to_str().unwrap(),
