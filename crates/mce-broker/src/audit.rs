@@ -18,6 +18,7 @@ use crate::call::CallRequest;
 use crate::call_error::{BrokerError, CallError, CallErrorKind};
 use crate::fetch::FetchRequest;
 use crate::hex::sha256_hex;
+use crate::run_context::RunContext;
 
 /// Argument names written at most.
 const MAX_NAMES: usize = 50;
@@ -93,7 +94,13 @@ impl Audit {
     /// # Errors
     ///
     /// `Policy`, because nothing may happen without a record.
-    pub(crate) fn begin_fetch(&self, run: &str, function: &str, method: &str, body: Option<&[u8]>) -> Result<OpenCall<'_>, CallError> {
+    pub(crate) fn begin_fetch(
+        &self,
+        run: &RunContext,
+        function: &str,
+        method: &str,
+        body: Option<&[u8]>,
+    ) -> Result<OpenCall<'_>, CallError> {
         let mut record = self.record("intent", run, function);
         set(&mut record, "operation", json!(method));
         if let Some(body) = body {
@@ -108,7 +115,7 @@ impl Audit {
     /// # Errors
     ///
     /// `Policy`, because nothing may happen without a record.
-    pub(crate) fn begin_login(&self, run: &str, server: &str) -> Result<OpenCall<'_>, CallError> {
+    pub(crate) fn begin_login(&self, run: &RunContext, server: &str) -> Result<OpenCall<'_>, CallError> {
         let mut record = self.record("intent", run, server);
         set(&mut record, "operation", json!("login"));
         self.open_call(record)
@@ -127,7 +134,7 @@ impl Audit {
     }
 
     /// Notes that a call was refused. A log that cannot be written changes nothing here: nothing happened.
-    pub(crate) fn refuse(&self, run: &str, reference: &str, error: &CallError) {
+    pub(crate) fn refuse(&self, run: &RunContext, reference: &str, error: &CallError) {
         let reference: String = reference.chars().take(MAX_REFERENCE_CHARS).collect();
         let mut record = self.record("refused", run, &reference);
         set(
@@ -140,13 +147,14 @@ impl Audit {
         }
     }
 
-    fn record(&self, event: &str, run: &str, function: &str) -> Value {
+    fn record(&self, event: &str, run: &RunContext, function: &str) -> Value {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         json!({
             "time": rfc3339(SystemTime::now()),
             "event": event,
             "call": format!("{:016x}-{number}", self.process),
-            "run": run,
+            "run": run.id,
+            "asker": run.asker.as_str(),
             "function": function,
         })
     }

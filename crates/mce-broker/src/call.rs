@@ -25,6 +25,7 @@ use crate::pinned_resolver::PinnedResolver;
 use crate::policy;
 use crate::redact::Redactor;
 use crate::request::{RequestParts, build_request};
+use crate::run_context::RunContext;
 use crate::upstream::{ClientRequests, Upstreams};
 use crate::validate::{FunctionValidators, Validators};
 
@@ -84,8 +85,8 @@ pub enum Naming {
 /// A call to make.
 #[derive(Debug, Clone, Copy)]
 pub struct CallRequest<'a> {
-    /// The run that it belongs to, for the audit log.
-    pub run: &'a str,
+    /// What it belongs to.
+    pub run: &'a RunContext,
     /// Whose names apply.
     pub caller: Caller,
     /// Which names of arguments win.
@@ -251,7 +252,7 @@ impl Broker {
         (found, target): (&FoundFunction, &HttpTarget),
         server: &ServerSettings,
         (base, parts, credentials): (&BaseUrl, RequestParts, Credentials),
-        run: &str,
+        run: &RunContext,
     ) -> Result<Answer, CallError> {
         let may_repeat = matches!(parts.method.as_str(), "GET" | "HEAD");
         let mut is_first = true;

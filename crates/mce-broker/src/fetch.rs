@@ -11,6 +11,7 @@ use crate::allowed_hosts::AllowedHosts;
 use crate::call::Broker;
 use crate::call_error::{CallError, CallErrorKind};
 use crate::http::{MAX_REDIRECTS, RawAnswer, field_name, field_value, redirect};
+use crate::run_context::RunContext;
 
 /// Bytes of a URL.
 const MAX_URL_BYTES: usize = 16 << 10;
@@ -40,8 +41,8 @@ const OUR_FIELDS: [&str; 13] = [
 /// A request to send. Everything in it was written by hostile code.
 #[derive(Debug, Clone)]
 pub struct FetchRequest<'a> {
-    /// The run that it belongs to, for the audit log.
-    pub run: &'a str,
+    /// What it belongs to.
+    pub run: &'a RunContext,
     /// `GET`, `POST`, ...
     pub method: &'a str,
     /// Absolute; http or https; without user and password. At most 16 KiB.
@@ -101,7 +102,7 @@ impl Broker {
         outcome.map_err(|error| self.without_secrets(error))
     }
 
-    async fn fetch_hops(&self, run: &str, first: Hop, follows_redirects: bool) -> Result<FetchAnswer, CallError> {
+    async fn fetch_hops(&self, run: &RunContext, first: Hop, follows_redirects: bool) -> Result<FetchAnswer, CallError> {
         let deadline = Instant::now() + self.options.limits.total;
         let function = first.function();
         let mut hop = first;
@@ -123,7 +124,7 @@ impl Broker {
         }
     }
 
-    async fn fetch_hop(&self, run: &str, hop: &Hop, deadline: Instant) -> Result<RawAnswer, CallError> {
+    async fn fetch_hop(&self, run: &RunContext, hop: &Hop, deadline: Instant) -> Result<RawAnswer, CallError> {
         let function = hop.function();
         let refused = |error: &CallError| {
             if error.kind == CallErrorKind::Policy {

@@ -28,6 +28,7 @@ mod recipes;
 mod redact;
 mod request;
 mod results;
+mod run_context;
 mod schema_fault;
 mod state_file;
 mod stream;
@@ -45,6 +46,7 @@ pub use function_source::{CatalogSource, FoundFunction, FunctionSource};
 pub use oauth::{LoggedIn, Login, LoginError, LoginNeed, LoginState};
 pub use recipes::{NewRecipe, Recipe, RecipeError, Recipes};
 pub use results::{ResultError, ResultLimits, Results};
+pub use run_context::{Asker, RunContext};
 pub use upstream::{
     Change, Changed, ClientAbilities, ClientAnswer, ClientRefusal, ClientRequest, ClientRequestKind, ClientRequests, Listed, LogLevel,
     LogMessage, NoClient, Passed, Progress, ToolAnswer, ToolCall, ToolList, UpstreamError, UpstreamState, UpstreamStatus, UpstreamStep,

@@ -14,6 +14,7 @@ use crate::audit::Audit;
 use crate::call_error::{CallError, CallErrorKind};
 use crate::http::{Http, RawAnswer};
 use crate::redact::{Learned, Redactor};
+use crate::run_context::RunContext;
 use client_credentials::TokenRequest;
 
 /// What expires sooner is not used any more.
@@ -70,7 +71,7 @@ pub(crate) struct LoginWith<'a> {
     pub(crate) redactor: &'a Redactor,
     pub(crate) audit: &'a Audit,
     /// The run whose call needs it.
-    pub(crate) run: &'a str,
+    pub(crate) run: &'a RunContext,
 }
 
 /// Whether calls of a server need a login.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use mce_broker::{
-    Answer, Broker, BrokerOptions, CallError, CallErrorKind, CallLimits, CallRequest, Caller, FoundFunction, FunctionSource, Naming,
+    Answer, Asker, Broker, BrokerOptions, CallError, CallErrorKind, CallLimits, CallRequest, Caller, FoundFunction, FunctionSource, Naming,
+    RunContext,
 };
 use mce_catalog::function::{BodyFormat, Function, Location};
 use mce_catalog::openapi::{self, Document, Load, LoadError, Origin};
@@ -23,6 +24,8 @@ use crate::{body, wire};
 
 /// Samples that are tried until one fits its schema.
 const ATTEMPTS: usize = 12;
+/// The run of every call.
+static RUN: LazyLock<RunContext> = LazyLock::new(|| RunContext::new("r", Asker::Person));
 /// Before the paths of the document.
 const BASE: &str = "/base/v1";
 
@@ -218,7 +221,7 @@ impl Client<'_> {
             self.mock.expect(reply);
             let text = RawValue::from_string(Value::Object(arguments.clone()).to_string()).unwrap();
             let request = CallRequest {
-                run: "r",
+                run: &RUN,
                 caller: Caller::Python,
                 naming: Naming::Original,
                 function: &case.function.python,

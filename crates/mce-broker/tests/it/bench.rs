@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use mce_broker::{
-    Answer, Broker, BrokerOptions, CallError, CallErrorKind, CallLimits, CallRequest, Caller, FoundFunction, FunctionSource, Naming,
+    Answer, Asker, Broker, BrokerOptions, CallError, CallErrorKind, CallLimits, CallRequest, Caller, FoundFunction, FunctionSource, Naming,
+    RunContext,
 };
 use mce_catalog::function::{
     Body, BodyFormat, BodyVariant, Effect, Function, HttpTarget, Location, Parameter, ParameterEncoding, Style, Target,
@@ -17,6 +18,9 @@ use mce_test::FakeApi;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+/// The run of every call.
+pub(crate) static RUN: LazyLock<RunContext> = LazyLock::new(|| RunContext::new("r1", Asker::Person));
 
 /// Everything for calls.
 pub(crate) struct Bench {
@@ -110,7 +114,7 @@ pub(crate) async fn call(broker: &Broker, operation: &str, arguments: &RawValue)
     let function = &format!("svc:{operation}");
     broker
         .call(CallRequest {
-            run: "r1",
+            run: &RUN,
             caller: Caller::Python,
             naming: Naming::Original,
             function,

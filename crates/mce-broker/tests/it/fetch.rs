@@ -7,7 +7,7 @@ use mce_config::{Auth, Secret};
 use mce_test::{FakeAnswer, FakeApi};
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, RUN};
 
 /// Programs may fetch from these hosts.
 fn bench(allowed: &[&str]) -> Bench {
@@ -18,7 +18,7 @@ fn bench(allowed: &[&str]) -> Bench {
 
 fn get(url: &str) -> FetchRequest<'_> {
     FetchRequest {
-        run: "r1",
+        run: &RUN,
         method: "GET",
         url,
         headers: &[],

@@ -6,7 +6,7 @@ use mce_test::ReceivedRequest;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, body, call, function, parameter};
+use crate::bench::{Bench, RUN, body, call, function, parameter};
 
 /// The one request that a call makes.
 async fn sent(function: Function, arguments: &str) -> ReceivedRequest {
@@ -59,7 +59,7 @@ async fn names_of_the_document_and_of_both_languages_are_understood() {
             let arguments = RawValue::from_string(json!({name: 1}).to_string()).unwrap();
             broker
                 .call(CallRequest {
-                    run: "r",
+                    run: &RUN,
                     caller,
                     naming,
                     function: "svc.do_it",
@@ -84,7 +84,7 @@ async fn preferred_names_win_where_two_parameters_share_one() {
     for (naming, target) in [(Naming::Language, "/a?a=1"), (Naming::Original, "/a?b=1")] {
         let arguments = RawValue::from_string(r#"{"b":1}"#.to_owned()).unwrap();
         let request = CallRequest {
-            run: "r",
+            run: &RUN,
             caller: Caller::Python,
             naming,
             function: "svc.do_it",

@@ -6,7 +6,7 @@ use mce_broker::{Answer, AnswerValue, CallError, CallRequest, Caller, Naming};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::{App, Behalf, new_run_id, run_calls};
+use super::{App, Behalf, run_calls};
 use crate::failure::Failure;
 
 /// What a function answered that was called as a tool.
@@ -46,7 +46,7 @@ impl App {
 
     async fn call_broker(&self, reference: &str, arguments: &RawValue, behalf: &Behalf, with_content: bool) -> Result<Answer, CallError> {
         let request = CallRequest {
-            run: &new_run_id(),
+            run: &behalf.run(None),
             caller: Caller::Python,
             naming: Naming::Original,
             function: reference,

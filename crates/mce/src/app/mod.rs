@@ -27,8 +27,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use mce_broker::{
-    Broker, BrokerOptions, CallLimits, CatalogSource, Change, Changed, ClientRequests, NewRecipe, NoClient, Recipes, ResultLimits, Results,
-    UpstreamState, Upstreams,
+    Asker, Broker, BrokerOptions, CallLimits, CatalogSource, Change, Changed, ClientRequests, NewRecipe, NoClient, Recipes, ResultLimits,
+    Results, RunContext, UpstreamState, Upstreams,
 };
 use mce_catalog::catalog::Catalog;
 use mce_config::{ServerSettings, Settings};
@@ -99,6 +99,10 @@ pub(crate) struct RunReport {
 /// On whose behalf something is run or called.
 #[derive(Debug, Clone)]
 pub(crate) struct Behalf {
+    /// Who wants it.
+    pub(crate) asker: Asker,
+    /// What the client calls itself.
+    pub(crate) client_name: Option<String>,
     /// Who answers what MCP servers and programs ask meanwhile.
     pub(crate) client: Arc<dyn ClientRequests>,
     /// Leave for a program to ask the client's language model.
@@ -108,16 +112,34 @@ pub(crate) struct Behalf {
 }
 
 impl Behalf {
-    /// Of a command, which asks nobody.
-    pub(crate) fn nobody() -> Self {
-        Self::of(Arc::new(NoClient))
-    }
-
-    pub(crate) fn of(client: Arc<dyn ClientRequests>) -> Self {
+    /// Of somebody who typed a command.
+    pub(crate) fn person() -> Self {
         Self {
-            client,
+            asker: Asker::Person,
+            client_name: None,
+            client: Arc::new(NoClient),
             model: None,
             narrowed: Narrowed::default(),
+        }
+    }
+
+    /// Of a client, by the name that it gives itself.
+    pub(crate) fn client(client: Arc<dyn ClientRequests>, name: Option<String>) -> Self {
+        Self {
+            asker: Asker::Model,
+            client_name: name,
+            client,
+            ..Self::person()
+        }
+    }
+
+    /// A new run, of this program if there is one.
+    fn run(&self, source: Option<&str>) -> RunContext {
+        RunContext {
+            id: new_run_id(),
+            asker: self.asker,
+            client: self.client_name.clone(),
+            code_sha256: source.map(|source| documents::sha256(source.as_bytes())),
         }
     }
 }
@@ -385,7 +407,7 @@ impl App {
             model: Model::new(Arc::clone(&behalf.client), &self.settings.client, behalf.model),
             client: Arc::clone(&behalf.client),
             language,
-            run: new_run_id(),
+            run: behalf.run(Some(&source)),
             groups: Mutex::default(),
             addresses: Addresses::default(),
             narrowed: behalf.narrowed.clone(),

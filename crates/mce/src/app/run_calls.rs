@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mce_broker::{
     Answer, AnswerValue, Broker, CallError, CallErrorKind, CallRequest, Caller, ClientRequests, FetchRequest, ResultError, Results,
+    RunContext,
 };
 use mce_catalog::function::Effect;
 use mce_sandbox::{BoxFuture, CallFailure, HostCall, HostCalls, HostValue, Language, Naming};
@@ -32,7 +33,7 @@ pub(crate) struct RunCalls {
     /// For whom the program runs.
     pub(super) client: Arc<dyn ClientRequests>,
     pub(super) language: Language,
-    pub(super) run: String,
+    pub(super) run: RunContext,
     // Held only while a finished call is counted.
     pub(super) groups: Mutex<Vec<CallGroup>>,
     pub(super) addresses: Addresses,

@@ -115,7 +115,7 @@ async fn direct_cost(app: &Arc<App>) -> Result<DirectCost, Failure> {
     let mut answers = 0;
     for (reference, arguments) in programs::calls_made() {
         let raw = app
-            .call(reference, &to_raw_value(&arguments).map_err(Failure::internal)?, &Behalf::nobody())
+            .call(reference, &to_raw_value(&arguments).map_err(Failure::internal)?, &Behalf::person())
             .await?;
         answers += tokens::count(raw.get()) + tokens::count(&json!({"name": reference, "arguments": arguments}).to_string());
     }

@@ -85,9 +85,9 @@ impl CodeExecutor {
         self.runs.fetch_add(1, Ordering::Relaxed);
         let _counted = Counted(&self.runs);
         let behalf = Behalf {
-            client: Arc::clone(&behalf.client),
             model: arguments.model(),
             narrowed: arguments.narrowed(),
+            ..behalf.clone()
         };
         let may_ask = behalf.model.is_some();
         let report = self.app.run_program(language, arguments.code, Map::new(), &behalf).await;
