@@ -13,6 +13,24 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
     }
 }
 
+/// Whether a cloud tells a machine its credentials at this address: AWS, Azure, Google and most others at a link's address;
+/// AWS over IPv6; Alibaba; Oracle; Azure's second.
+pub(crate) fn is_metadata(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_metadata_v4(address),
+        IpAddr::V6(address) => {
+            let inner = address.to_ipv4_mapped();
+            address.is_unicast_link_local()
+                || address.segments() == [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254]
+                || inner.is_some_and(is_metadata_v4)
+        }
+    }
+}
+
+fn is_metadata_v4(address: Ipv4Addr) -> bool {
+    address.is_link_local() || matches!(address.octets(), [100, 100, 100, 200] | [192, 0, 0, 192] | [168, 63, 129, 16])
+}
+
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [first, second, third, _] = address.octets();
     let is_special = match (first, second, third) {
@@ -25,7 +43,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         (198, 18 | 19, _) | (198, 51, 100) | (203, 0, 113) => true,
         _ => false,
     };
-    !is_special
+    !is_special && !is_metadata_v4(address)
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
@@ -69,6 +87,7 @@ mod tests {
             ("172.16.0.1", false),
             ("172.31.255.255", false),
             ("192.0.0.192", false),
+            ("168.63.129.16", false),
             ("192.168.0.1", false),
             ("198.18.0.1", false),
             ("203.0.113.1", false),

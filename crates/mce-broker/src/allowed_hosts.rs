@@ -7,14 +7,27 @@ use url::Host;
 use crate::address::is_public;
 
 /// The list. An entry is a host (`api.example.com`, `10.0.0.5`, `[fd00::1]`, `localhost`), all hosts below one
-/// (`*.example.com` or `.example.com`, not `example.com` itself), or all public hosts (`*`). Ports are free.
+/// (`*.example.com` or `.example.com`, not `example.com` itself), or all public hosts (`*`). With a port (`localhost:8080`) it is
+/// about that port alone.
 #[derive(Debug, Default)]
 pub(crate) struct AllowedHosts {
     is_set: bool,
-    has_all: bool,
-    exact: Vec<Host>,
-    /// With the dot before them.
-    suffixes: Vec<String>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    hosts: Hosts,
+    /// The only one; none for all.
+    port: Option<u16>,
+}
+
+#[derive(Debug)]
+enum Hosts {
+    All,
+    One(Host),
+    /// With the dot before it.
+    Below(String),
 }
 
 impl AllowedHosts {
@@ -33,16 +46,15 @@ impl AllowedHosts {
     }
 
     fn add(&mut self, entry: &str) -> bool {
-        if entry == "*" {
-            self.has_all = true;
-            return true;
-        }
-        let above = entry.strip_prefix('*').unwrap_or(entry).strip_prefix('.');
-        match (above.map_or_else(|| host(entry), host), above) {
-            (Some(Host::Domain(domain)), Some(_)) => self.suffixes.push(format!(".{domain}")),
-            (Some(host), None) => self.exact.push(host),
+        let (name, port) = without_port(entry);
+        let above = name.strip_prefix('*').unwrap_or(name).strip_prefix('.');
+        let hosts = match (above.map_or_else(|| host(name), host), above) {
+            _ if name == "*" => Hosts::All,
+            (Some(Host::Domain(domain)), Some(_)) => Hosts::Below(format!(".{domain}")),
+            (Some(host), None) => Hosts::One(host),
             (_, _) => return false,
-        }
+        };
+        self.entries.push(Entry { hosts, port });
         true
     }
 
@@ -51,16 +63,17 @@ impl AllowedHosts {
         self.is_set
     }
 
-    /// Whether the list names this host. Addresses are named by themselves only, or by `*` if they are public.
-    pub(crate) fn contains(&self, host: &Host<&str>) -> bool {
-        match host {
-            Host::Domain(domain) => {
-                let domain = without_dot(domain);
-                self.has_all || self.has_exactly(&Host::Domain(domain)) || self.suffixes.iter().any(|suffix| domain.ends_with(suffix))
-            }
-            Host::Ipv4(address) => self.has_exactly(host) || self.has_all && is_public((*address).into()),
-            Host::Ipv6(address) => self.has_exactly(host) || self.has_all && is_public((*address).into()),
-        }
+    /// Whether the list names this host, at this port. Addresses are named by themselves only, or by `*` if they are public.
+    pub(crate) fn contains(&self, host: &Host<&str>, port: Option<u16>) -> bool {
+        let at_port = self.entries.iter().filter(|entry| entry.port.is_none() || entry.port == port);
+        at_port.map(|entry| &entry.hosts).any(|hosts| match (hosts, host) {
+            (Hosts::All, Host::Domain(_)) => true,
+            (Hosts::All, Host::Ipv4(address)) => is_public((*address).into()),
+            (Hosts::All, Host::Ipv6(address)) => is_public((*address).into()),
+            (Hosts::Below(suffix), Host::Domain(domain)) => without_dot(domain).ends_with(suffix),
+            (Hosts::Below(_), Host::Ipv4(_) | Host::Ipv6(_)) => false,
+            (Hosts::One(known), host) => is_same(known, host),
+        })
     }
 
     /// Whether a connection to this name may lead to this address: a public one, one that the list names itself, or
@@ -75,12 +88,28 @@ impl AllowedHosts {
     }
 
     fn has_exactly(&self, host: &Host<&str>) -> bool {
-        self.exact.iter().any(|known| match (known, host) {
-            (Host::Domain(known), Host::Domain(host)) => known == host,
-            (Host::Ipv4(known), Host::Ipv4(host)) => known == host,
-            (Host::Ipv6(known), Host::Ipv6(host)) => known == host,
-            (_, _) => false,
-        })
+        let names = |entry: &Entry| matches!(&entry.hosts, Hosts::One(known) if is_same(known, host));
+        self.entries.iter().any(names)
+    }
+}
+
+fn is_same(known: &Host, host: &Host<&str>) -> bool {
+    match (known, host) {
+        (Host::Domain(known), Host::Domain(host)) => known == without_dot(host),
+        (Host::Ipv4(known), Host::Ipv4(host)) => known == host,
+        (Host::Ipv6(known), Host::Ipv6(host)) => known == host,
+        (_, _) => false,
+    }
+}
+
+/// A port at the end, unless the colons are those of an address.
+fn without_port(entry: &str) -> (&str, Option<u16>) {
+    match entry.rsplit_once(':') {
+        Some((name, port)) if !name.contains(':') || name.ends_with(']') => match port.parse() {
+            Ok(port) => (name, Some(port)),
+            Err(_) => (entry, None),
+        },
+        Some(_) | None => (entry, None),
     }
 }
 
@@ -95,7 +124,7 @@ fn host(text: &str) -> Option<Host> {
 }
 
 /// `example.com.` is `example.com`, looked up without a search list.
-fn without_dot(domain: &str) -> &str {
+pub(crate) fn without_dot(domain: &str) -> &str {
     domain.strip_suffix('.').unwrap_or(domain)
 }
 
@@ -109,7 +138,8 @@ mod tests {
 
     fn check(entries: &str, host: &str, expected: bool) {
         let url = url::Url::parse(&format!("http://{host}/")).unwrap();
-        assert_eq!(list(entries).contains(&url.host().unwrap()), expected, "{host} by {entries}");
+        let port = url.port_or_known_default();
+        assert_eq!(list(entries).contains(&url.host().unwrap(), port), expected, "{host} by {entries}");
     }
 
     #[test]
@@ -139,6 +169,18 @@ mod tests {
             ("localhost", "127.0.0.1", false),
             ("*.0.0.1", "127.0.0.1", false),
             ("http://a.test", "a.test", false),
+            ("a.test:8080", "a.test:8080", true),
+            ("a.test:8080", "a.test", false),
+            ("a.test:80", "a.test", true),
+            ("*.a.test:8080", "b.a.test:8080", true),
+            ("*:8080", "b.test:8080", true),
+            ("*:8080", "b.test:8081", false),
+            ("a.test:8080,a.test:8081", "a.test:8081", true),
+            ("[::1]:8080", "[::1]:8080", true),
+            ("[::1]:8080", "[::1]:8081", false),
+            ("::1", "[::1]:9", true),
+            ("a.test:99999", "a.test", false),
+            ("a.test:", "a.test", false),
             ("", "a.test", false),
         ] {
             check(entries, host, expected);

@@ -23,6 +23,7 @@ use crate::http::{Http, assemble};
 use crate::page;
 use crate::pinned_resolver::PinnedResolver;
 use crate::policy;
+use crate::reach::{self, PrivateNames};
 use crate::redact::Redactor;
 use crate::request::{RequestParts, build_request};
 use crate::run_context::RunContext;
@@ -112,6 +113,7 @@ pub struct Broker {
     /// For requests of programs' own. Apart from `http`, so that they share no connection with a call's credentials.
     pub(crate) fetch_http: Http,
     pub(crate) allowed_hosts: Arc<AllowedHosts>,
+    private_names: Arc<PrivateNames>,
     /// For what programs fetch and for errors.
     pub(crate) redactor: Redactor,
     /// For answers of APIs and tools.
@@ -129,16 +131,19 @@ impl Broker {
     /// [`BrokerError::AuditLog`] if the audit log cannot be opened.
     pub fn new(options: BrokerOptions) -> Result<Self, BrokerError> {
         let allowed_hosts = Arc::new(AllowedHosts::new(&options.settings.allowed_domains));
-        let resolver = PinnedResolver {
+        let private_names = Arc::new(PrivateNames::of(&options.settings.servers));
+        let leading_to = |private: &Arc<PrivateNames>| PinnedResolver {
             allowed: Arc::clone(&allowed_hosts),
-            trusted: None,
+            private: Arc::clone(private),
         };
+        let (http, fetch_http) = (leading_to(&private_names), leading_to(&Arc::default()));
         let upstreams = Upstreams::with_client(&options.settings, &options.client);
         let servers = &options.settings.servers;
         Ok(Self {
             audit: Audit::open(&options.audit_file)?,
-            http: Http::new(options.limits.clone()),
-            fetch_http: Http::with_resolver(options.limits.clone(), resolver),
+            http: Http::for_apis(options.limits.clone(), http),
+            fetch_http: Http::for_programs(options.limits.clone(), fetch_http),
+            private_names,
             allowed_hosts,
             redactor: Redactor::new(servers).learning(upstreams.learned()),
             answer_redactor: Redactor::with_places(servers).learning(upstreams.learned()),
@@ -189,7 +194,7 @@ impl Broker {
         let mut parts = self.checked_request(found, target, &arguments)?;
         policy::check_function(server, function)?;
         let base = BaseUrl::of(server, target)?;
-        policy::check_host(&self.allowed_hosts, server, &base)?;
+        reach::check_host(&self.allowed_hosts, &self.private_names, server, &base)?;
         // No effect so far: these credentials are at hand. A login, which must be asked for, comes after the intent.
         let credentials = credentials_for(server, target, |name| found.security_schemes.get(name).cloned());
         if let Some(address) = request.page {

@@ -5,12 +5,19 @@
     reason = "the client of documents, apart from that of calls: it carries no secret and follows redirects"
 )]
 
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use mce_config::ServerSettings;
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, Url};
 use thiserror::Error;
+
+use crate::allowed_hosts::AllowedHosts;
+use crate::http::{chain, install_crypto, private_address};
+use crate::pinned_resolver::PinnedResolver;
+use crate::reach::{PrivateNames, is_private};
 
 /// Bytes of a document that are read, decompressed.
 const MAX_BYTES: usize = 256 << 20;
@@ -20,9 +27,10 @@ const MAX_REDIRECTS: usize = 5;
 const TOTAL: Duration = Duration::from_mins(2);
 
 /// Fetches documents. The client is made by the first fetch; clones share it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct DocumentFetcher {
     client: Arc<OnceLock<Result<Client, String>>>,
+    resolver: Arc<PinnedResolver>,
 }
 
 /// A document could not be fetched.
@@ -41,6 +49,16 @@ pub enum DocumentError {
         url: String,
         /// The client's words, with their causes.
         reason: String,
+    },
+    /// It is in a private network, and nobody said that it may.
+    #[error(
+        "failed to fetch `{url}`: it leads to `{address}`, which is no public address (`allow_private: true` at the server allows that)"
+    )]
+    Private {
+        /// Without user and password.
+        url: String,
+        /// The address.
+        address: IpAddr,
     },
     /// An answer other than 2xx.
     #[error("`{url}` answered with status {status}")]
@@ -61,6 +79,17 @@ pub enum DocumentError {
 }
 
 impl DocumentFetcher {
+    /// One for the documents of these servers. A name leads into a private network only where that was meant.
+    pub fn new(servers: &[ServerSettings], allowed_domains: &[String]) -> Self {
+        Self {
+            client: Arc::default(),
+            resolver: Arc::new(PinnedResolver {
+                allowed: Arc::new(AllowedHosts::new(allowed_domains)),
+                private: Arc::new(PrivateNames::of(servers)),
+            }),
+        }
+    }
+
     /// The bytes at this URL: TLS verified, at most 256 MiB, within two minutes, with at most five redirects, none of
     /// which leads from https to http.
     ///
@@ -71,14 +100,24 @@ impl DocumentFetcher {
         let parsed = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let parsed = parsed.ok_or_else(|| DocumentError::Url { url: url.to_owned() })?;
         let shown = shown(&parsed);
-        let failed = |error: &reqwest::Error| DocumentError::Fetch {
-            url: shown.clone(),
-            reason: crate::http::chain(error),
+        let failed = |error: &reqwest::Error| match private_address(error) {
+            Some(private) => DocumentError::Private {
+                url: shown.clone(),
+                address: private.address,
+            },
+            None => DocumentError::Fetch {
+                url: shown.clone(),
+                reason: chain(error),
+            },
         };
-        let client = self.client.get_or_init(client).as_ref().map_err(|reason| DocumentError::Fetch {
-            url: shown.clone(),
-            reason: reason.clone(),
-        })?;
+        let client = self
+            .client
+            .get_or_init(|| client(&self.resolver))
+            .as_ref()
+            .map_err(|reason| DocumentError::Fetch {
+                url: shown.clone(),
+                reason: reason.clone(),
+            })?;
         let mut response = client.get(parsed).send().await.map_err(|error| failed(&error))?;
         if !response.status().is_success() {
             return Err(DocumentError::Status {
@@ -100,15 +139,16 @@ impl DocumentFetcher {
     }
 }
 
-fn client() -> Result<Client, String> {
-    crate::http::install_crypto();
+fn client(resolver: &Arc<PinnedResolver>) -> Result<Client, String> {
+    install_crypto();
     Client::builder()
         .user_agent(concat!("mce/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::custom(follow))
+        .dns_resolver(Arc::clone(resolver))
         .timeout(TOTAL)
         .connect_timeout(Duration::from_secs(10))
         .build()
-        .map_err(|error| crate::http::chain(&error))
+        .map_err(|error| chain(&error))
 }
 
 fn follow(attempt: Attempt<'_>) -> Action {
@@ -117,9 +157,18 @@ fn follow(attempt: Attempt<'_>) -> Action {
         attempt.error(format!("more than {MAX_REDIRECTS} redirects"))
     } else if is_downgrade {
         attempt.error("a redirect leads from https to http")
+    } else if is_into_private(&attempt) {
+        attempt.error("a redirect leads into a private network")
     } else {
         attempt.follow()
     }
+}
+
+/// Whether a redirect to another host names a private one.
+fn is_into_private(attempt: &Attempt<'_>) -> bool {
+    let host = attempt.url().host();
+    let is_other = attempt.previous().iter().all(|url| url.host() != host);
+    is_other && is_private(host.as_ref())
 }
 
 /// The URL without what may be secret.
@@ -139,7 +188,7 @@ mod tests {
 
     fn fetch(url: &str) -> Result<Vec<u8>, DocumentError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(DocumentFetcher::default().fetch(url))
+        runtime.block_on(DocumentFetcher::new(&[], &[]).fetch(url))
     }
 
     #[test]
@@ -150,6 +199,20 @@ mod tests {
         assert_eq!(fetch(&format!("{}/here", api.origin())).unwrap(), b"openapi: 3.1.0");
         let targets: Vec<_> = api.requests().into_iter().map(|request| request.target).collect();
         assert_eq!(targets, ["/here", "/there"]);
+    }
+
+    #[test]
+    fn no_document_and_no_redirect_leads_into_a_private_network() {
+        let api = FakeApi::start();
+        api.answer_next(FakeAnswer::empty(302).with_header("location", "http://127.0.0.2/there"));
+        let error = fetch(&format!("{}/here", api.origin())).unwrap_err().to_string();
+        assert!(error.ends_with("a redirect leads into a private network"), "{error}");
+        // A name that no server of the settings has.
+        let error = fetch("http://localhost:1/x").unwrap_err();
+        assert!(
+            matches!(&error, DocumentError::Private { address, .. } if address.is_loopback()),
+            "{error}"
+        );
     }
 
     #[test]

@@ -259,7 +259,7 @@ fn fields(headers: &[(String, String)]) -> Result<HeaderMap, CallError> {
 }
 
 fn check_place(allowed: &AllowedHosts, url: &Url) -> Result<(), CallError> {
-    if url.host().is_some_and(|host| allowed.contains(&host)) {
+    if url.host().is_some_and(|host| allowed.contains(&host, url.port_or_known_default())) {
         return Ok(());
     }
     let host = url.host_str().unwrap_or_default();

@@ -41,27 +41,30 @@ pub(crate) struct Http {
     limits: CallLimits,
     /// Who answers, in the words of errors.
     peer: &'static str,
-    /// Decides which addresses may be reached; without it all may.
-    resolver: Option<Arc<PinnedResolver>>,
+    /// What to do if a name leads into a private network.
+    private_hint: &'static str,
+    resolver: Arc<PinnedResolver>,
 }
 
 impl Http {
-    /// A client for the APIs of servers.
-    pub(crate) fn new(limits: CallLimits) -> Self {
+    /// A client for the APIs of servers. It connects to what this resolver lets through; addresses in URLs are not resolved:
+    /// the caller checks them.
+    pub(crate) fn for_apis(limits: CallLimits, resolver: PinnedResolver) -> Self {
         Self {
             client: OnceLock::new(),
             limits,
             peer: "the API",
-            resolver: None,
+            private_hint: "if it is meant to be there, set `allow_private: true` at the server in `mce.yaml`",
+            resolver: Arc::new(resolver),
         }
     }
 
-    /// A client that connects to what this resolver lets through. Addresses in URLs are not resolved: the caller checks them.
-    pub(crate) fn with_resolver(limits: CallLimits, resolver: PinnedResolver) -> Self {
+    /// A client for places that a program or another server names, likewise.
+    pub(crate) fn for_programs(limits: CallLimits, resolver: PinnedResolver) -> Self {
         Self {
             peer: "the host",
-            resolver: Some(Arc::new(resolver)),
-            ..Self::new(limits)
+            private_hint: "a private address is allowed by its own entry in `MCE_ALLOWED_DOMAINS`, beside the name's",
+            ..Self::for_apis(limits, resolver)
         }
     }
 
@@ -140,11 +143,7 @@ impl Http {
 
     fn client(&self) -> Result<&Client, CallError> {
         let made = self.client.get_or_init(|| {
-            let builder = builder(self.limits.connect);
-            let builder = match &self.resolver {
-                Some(resolver) => builder.dns_resolver(Arc::clone(resolver)),
-                None => builder,
-            };
+            let builder = builder(self.limits.connect).dns_resolver(Arc::clone(&self.resolver));
             builder.build().map_err(|e| chain(&e))
         });
         made.as_ref()
@@ -182,10 +181,9 @@ impl Http {
     }
 
     fn sending_fault(&self, error: &reqwest::Error) -> CallError {
-        let mut causes = std::iter::successors(error.source(), |cause| (*cause).source());
-        if let Some(private) = causes.find_map(|cause| cause.downcast_ref::<PrivateAddress>()) {
+        if let Some(private) = private_address(error) {
             return CallError::policy(format!("`{}` leads to a private address", private.name))
-                .with_hint("a private address is allowed by its own entry in `MCE_ALLOWED_DOMAINS`, beside the name's")
+                .with_hint(self.private_hint)
                 .with_internal(private.to_string());
         }
         let peer = self.peer;
@@ -204,6 +202,12 @@ impl Http {
         let internal = format!("{message}: {}", chain(error));
         CallError::new(kind, message).with_internal(internal)
     }
+}
+
+/// The private address that a request was not sent to.
+pub(crate) fn private_address(error: &reqwest::Error) -> Option<&PrivateAddress> {
+    let mut causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    causes.find_map(|cause| cause.downcast_ref::<PrivateAddress>())
 }
 
 /// The place that a redirect leads to, if the answer from this place is one.
@@ -299,8 +303,11 @@ pub(crate) fn field_value(name: &str, value: &str) -> Result<HeaderValue, CallEr
 /// # Errors
 ///
 /// If the system's root certificates cannot be read, say.
-pub(crate) fn lasting_client(connect: Duration) -> Result<Client, String> {
-    builder(connect).build().map_err(|error| chain(&error))
+pub(crate) fn lasting_client(connect: Duration, resolver: &Arc<PinnedResolver>) -> Result<Client, String> {
+    builder(connect)
+        .dns_resolver(Arc::clone(resolver))
+        .build()
+        .map_err(|error| chain(&error))
 }
 
 /// What all clients have in common: they go where they are told, directly, and follow nothing by themselves.

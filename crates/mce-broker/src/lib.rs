@@ -24,6 +24,7 @@ mod oauth;
 mod page;
 mod pinned_resolver;
 mod policy;
+mod reach;
 mod recipes;
 mod redact;
 mod request;

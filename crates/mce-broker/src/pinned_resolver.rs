@@ -1,20 +1,21 @@
-//! Names become addresses, and those that a program's request may not reach are left out. The connection is made to what
+//! Names become addresses, and those that may not be reached are left out. The connection is made to what
 //! was checked here, so that a name cannot lead elsewhere a moment later.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use thiserror::Error;
 
 use crate::allowed_hosts::AllowedHosts;
+use crate::reach::PrivateNames;
 
 /// The system's resolver, with a check of what it says.
 #[derive(Debug)]
 pub(crate) struct PinnedResolver {
     pub(crate) allowed: Arc<AllowedHosts>,
-    /// A host that may lead anywhere, since a person named it.
-    pub(crate) trusted: Option<String>,
+    /// Names that may lead into a private network.
+    pub(crate) private: Arc<PrivateNames>,
 }
 
 /// A name that leads to addresses of private networks only.
@@ -23,19 +24,17 @@ pub(crate) struct PinnedResolver {
 pub(crate) struct PrivateAddress {
     pub(crate) name: String,
     /// The first of them.
-    pub(crate) address: std::net::IpAddr,
+    pub(crate) address: IpAddr,
 }
 
 impl Resolve for PinnedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let allowed = Arc::clone(&self.allowed);
-        let is_trusted = self.trusted.as_deref() == Some(name.as_str());
+        let private = Arc::clone(&self.private);
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            if is_trusted {
-                return Ok(Box::new(found.collect::<Vec<_>>().into_iter()) as Addrs);
-            }
-            let addresses = checked(&allowed, name.as_str(), found)?;
+            let is_allowed = |address| allowed.may_lead_to(name.as_str(), address) || private.may_lead_to(name.as_str(), address);
+            let addresses = checked(name.as_str(), is_allowed, found)?;
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }
@@ -46,8 +45,12 @@ impl Resolve for PinnedResolver {
 /// # Errors
 ///
 /// [`PrivateAddress`] if there are addresses and none is left.
-fn checked(allowed: &AllowedHosts, name: &str, found: impl Iterator<Item = SocketAddr>) -> Result<Vec<SocketAddr>, PrivateAddress> {
-    let (kept, refused): (Vec<_>, Vec<_>) = found.partition(|address| allowed.may_lead_to(name, address.ip()));
+fn checked(
+    name: &str,
+    is_allowed: impl Fn(IpAddr) -> bool,
+    found: impl Iterator<Item = SocketAddr>,
+) -> Result<Vec<SocketAddr>, PrivateAddress> {
+    let (kept, refused): (Vec<_>, Vec<_>) = found.partition(|address| is_allowed(address.ip()));
     match refused.first() {
         Some(first) if kept.is_empty() => Err(PrivateAddress {
             name: name.to_owned(),
@@ -65,7 +68,13 @@ mod tests {
     fn a_name_that_also_leads_into_a_private_network_keeps_its_public_addresses() {
         let allowed = AllowedHosts::new(&["a.test".to_owned()]);
         let addresses = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
-        let check = |texts: &[&str]| checked(&allowed, "a.test", addresses(texts).into_iter());
+        let check = |texts: &[&str]| {
+            checked(
+                "a.test",
+                |address| allowed.may_lead_to("a.test", address),
+                addresses(texts).into_iter(),
+            )
+        };
         assert_eq!(check(&["127.0.0.1:0", "1.1.1.1:0"]).unwrap(), addresses(&["1.1.1.1:0"]));
         let refused = check(&["10.0.0.1:0", "[::1]:0"]).unwrap_err();
         assert_eq!(refused.to_string(), "`a.test` leads to `10.0.0.1`, which is no public address");

@@ -169,6 +169,7 @@ impl fmt::Debug for ServerSettings {
             .field("credentials", &self.credentials)
             .field("extra_headers", &headers)
             .field("is_read_only", &self.is_read_only)
+            .field("allow_private", &self.allow_private)
             .field("unresolved", &self.unresolved)
             .finish_non_exhaustive()
     }

@@ -21,7 +21,8 @@ use crate::{
 };
 
 /// Every key of a server, besides other words for them.
-pub(crate) const SERVER_KEYS: [&str; 34] = [
+pub(crate) const SERVER_KEYS: [&str; 35] = [
+    "allow_private",
     "args",
     "auth",
     "auth_header",
@@ -78,7 +79,7 @@ const CLIENT_KEYS: [&str; 15] = [
 ];
 
 /// `MCE_{SERVER}` and one of these is a variable of a server.
-pub(crate) const SERVER_SUFFIXES: [&str; 4] = ["_BASE_URL", "_AUTH", "_EXTRA_HEADERS", "_COOKIE"];
+pub(crate) const SERVER_SUFFIXES: [&str; 5] = ["_BASE_URL", "_AUTH", "_EXTRA_HEADERS", "_COOKIE", "_ALLOW_PRIVATE"];
 
 /// The keys that say where functions come from; a server has one of them.
 const ORIGIN_KEYS: [&str; 4] = ["openapi", "swagger_url", "command", "url"];
@@ -158,6 +159,7 @@ pub(crate) fn read_server(reader: &mut Reader<'_>, entry: ServerEntry) -> Result
         credentials: fields.credentials()?,
         extra_headers: fields.extra_headers()?,
         is_read_only: fields.is_read_only()?,
+        allow_private: fields.allow_private()?,
         skills: fields
             .take("skills_url")
             .map(|field| fields.reader.location(&fields.at("skills_url"), &field))
@@ -388,6 +390,15 @@ impl ServerFields<'_, '_> {
         } else {
             self.reader.show_default(&key, &false);
             Ok(false)
+        }
+    }
+
+    fn allow_private(&mut self) -> Result<bool, ConfigError> {
+        let key = self.at("allow_private");
+        let written = self.take("allow_private");
+        match self.variable("_ALLOW_PRIVATE").or(written) {
+            Some(field) => self.reader.flag(&key, &field),
+            None => Ok(false),
         }
     }
 

@@ -85,6 +85,8 @@ pub struct ServerSettings {
     pub extra_headers: Vec<(String, Secret)>,
     /// Only functions that read are offered and may be called. Default false.
     pub is_read_only: bool,
+    /// Its hosts may be in a private network though their names are public ones (`MCE_{SERVER}_ALLOW_PRIVATE`). Default false.
+    pub allow_private: bool,
     /// A Markdown guide: file or URL.
     pub skills: Option<Location>,
     /// Functions that become tools of their own: operation ids or function names.

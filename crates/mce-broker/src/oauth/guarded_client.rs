@@ -17,6 +17,7 @@ use crate::allowed_hosts::AllowedHosts;
 use crate::call::CallLimits;
 use crate::http::{Http, RawAnswer};
 use crate::pinned_resolver::PinnedResolver;
+use crate::reach::{PrivateNames, is_loopback};
 
 /// Bytes of a document or an answer.
 const MAX_ANSWER_BYTES: usize = 256 << 10;
@@ -60,10 +61,10 @@ impl GuardedClient {
         };
         let resolver = PinnedResolver {
             allowed: Arc::clone(&allowed),
-            trusted: server.host_str().map(str::to_owned),
+            private: Arc::new(PrivateNames::only(server.host_str())),
         };
         Self {
-            http: Http::with_resolver(limits, resolver),
+            http: Http::for_programs(limits, resolver),
             server,
             allowed,
             trouble: Mutex::default(),
@@ -181,15 +182,6 @@ pub(super) fn host_of(url: &Url) -> String {
         (Some(host), Some(port)) => format!("{host}:{port}"),
         (Some(host), None) => host.to_owned(),
         (None, _) => plain(url.scheme()),
-    }
-}
-
-pub(super) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(domain)) => domain == "localhost" || domain.ends_with(".localhost"),
-        None => false,
     }
 }
 

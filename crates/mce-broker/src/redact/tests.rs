@@ -22,6 +22,7 @@ fn server() -> ServerSettings {
         credentials: std::collections::BTreeMap::new(),
         extra_headers: Vec::new(),
         is_read_only: false,
+        allow_private: false,
         skills: None,
         top_level_functions: Vec::new(),
         unresolved: Vec::new(),

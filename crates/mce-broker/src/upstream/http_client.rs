@@ -12,7 +12,7 @@ use thiserror::Error;
 use tokio::sync::watch;
 
 use super::raw_answers::RawAnswers;
-use crate::http::{MAX_REDIRECTS, chain, redirect};
+use crate::http::{MAX_REDIRECTS, chain, private_address, redirect};
 use crate::oauth::{LoginNeed, Session};
 
 pub(super) const JSON: &str = "application/json";
@@ -23,6 +23,9 @@ pub(super) enum HttpFault {
     /// There was no connection, so nothing was sent.
     #[error("no connection: {0}")]
     Unreachable(String),
+    /// The name leads into a private network.
+    #[error("{0}")]
+    Private(String),
     /// The connection broke.
     #[error("the connection broke: {0}")]
     Broken(String),
@@ -156,7 +159,9 @@ impl HttpClient {
 }
 
 pub(super) fn fault(error: &reqwest::Error) -> HttpFault {
-    if error.is_connect() || error.is_builder() {
+    if let Some(private) = private_address(error) {
+        HttpFault::Private(private.to_string())
+    } else if error.is_connect() || error.is_builder() {
         HttpFault::Unreachable(chain(error))
     } else {
         HttpFault::Broken(chain(error))

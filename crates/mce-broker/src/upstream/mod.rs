@@ -50,8 +50,11 @@ pub use connection::{ToolAnswer, ToolList};
 pub use passing::{Listed, Passed};
 pub use upstream_error::{UpstreamError, UpstreamStep};
 
+use crate::allowed_hosts::AllowedHosts;
 use crate::credential::has_credential;
 use crate::oauth::{Session, SessionPlace};
+use crate::pinned_resolver::PinnedResolver;
+use crate::reach::PrivateNames;
 use crate::redact::{Learned, Redactor};
 use connection::{Call, Connection};
 use link::{Seen, Server};
@@ -134,6 +137,10 @@ impl Upstreams {
         let (changed, _) = broadcast::channel(CHANGES_KEPT);
         let learned = Arc::<Learned>::default();
         let redactor = Arc::new(Redactor::with_places(&settings.servers).learning(&learned));
+        let resolver = Arc::new(PinnedResolver {
+            allowed: Arc::new(AllowedHosts::new(&settings.allowed_domains)),
+            private: Arc::new(PrivateNames::of(&settings.servers)),
+        });
         let http = Arc::default();
         let reaper = Arc::default();
         let is_upstream = |server: &&ServerSettings| match server.origin {
@@ -150,6 +157,7 @@ impl Upstreams {
                 changed: changed.clone(),
                 subscribed: Arc::default(),
                 http: Arc::clone(&http),
+                resolver: Arc::clone(&resolver),
                 reaper: Arc::clone(&reaper),
                 session: session(settings, server, &learned),
             };

@@ -31,6 +31,7 @@ use super::upstream_error::{UpstreamError, UpstreamStep};
 use crate::credential::fields_for;
 use crate::http::{field_name, field_value, lasting_client};
 use crate::oauth::Session;
+use crate::pinned_resolver::PinnedResolver;
 use crate::redact::Redactor;
 
 /// Bytes of a message beside its result.
@@ -56,6 +57,8 @@ pub(super) struct Opening {
     pub(super) reaper: Arc<Reaper>,
     /// The HTTP client of all servers, made when the first needs it: that takes longer than the program may take to start.
     pub(super) http: Arc<OnceLock<Result<reqwest::Client, String>>>,
+    /// Where its connections may lead.
+    pub(super) resolver: Arc<PinnedResolver>,
 }
 
 /// The way a handshake failed.
@@ -187,7 +190,7 @@ impl Opening {
             reason: reason.to_owned(),
             internal,
         };
-        let made = self.http.get_or_init(|| lasting_client(CONNECT_TIME));
+        let made = self.http.get_or_init(|| lasting_client(CONNECT_TIME, &self.resolver));
         let client = made
             .as_ref()
             .map_err(|error| cannot("the HTTP client cannot be made", error.clone()))?;

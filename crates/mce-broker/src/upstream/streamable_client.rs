@@ -248,7 +248,7 @@ fn as_fault(fault: HttpFault) -> Fault {
     match fault {
         // It is no use to try again.
         HttpFault::Unauthorized(_) => StreamableHttpError::AuthRequired(AuthRequiredError::new(String::new())),
-        HttpFault::Unreachable(_) | HttpFault::Broken(_) | HttpFault::Status(_) | HttpFault::Redirected => {
+        HttpFault::Unreachable(_) | HttpFault::Private(_) | HttpFault::Broken(_) | HttpFault::Status(_) | HttpFault::Redirected => {
             StreamableHttpError::Client(fault)
         }
     }

@@ -74,6 +74,14 @@ pub enum UpstreamError {
         /// May name the host.
         internal: String,
     },
+    /// Its name leads into a private network, and nobody said that it may.
+    #[error("the name of MCP server `{server}` leads to a private address")]
+    Private {
+        /// The server.
+        server: String,
+        /// Name and address.
+        internal: String,
+    },
     /// It wants a login, or does not accept the one it got.
     #[error("MCP server `{server}` {need}")]
     Unauthorized {
@@ -216,6 +224,7 @@ impl UpstreamError {
         let server = server.to_owned();
         match fault {
             HttpFault::Unreachable(internal) => Self::Unreachable { server, internal },
+            HttpFault::Private(internal) => Self::Private { server, internal },
             HttpFault::Broken(_) => Self::Disconnected {
                 server,
                 status: None,
@@ -236,6 +245,7 @@ impl UpstreamError {
             | Self::CannotStart { .. }
             | Self::Exited { .. }
             | Self::Unreachable { .. }
+            | Self::Private { .. }
             | Self::Unauthorized { .. }
             | Self::Redirected { .. }
             | Self::NoCommonVersion { .. }
@@ -256,7 +266,11 @@ impl UpstreamError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NotYet { cause, .. } if matches!(**cause, Self::Unauthorized { .. }) => cause.hint(),
+            Self::NotYet { cause, .. } if matches!(**cause, Self::Unauthorized { .. } | Self::Private { .. }) => cause.hint(),
+            Self::Private { server, .. } => Some(format!(
+                "if it is meant to be there, set `servers.{server}.allow_private: true` in `mce.yaml`, or `MCE_{}_ALLOW_PRIVATE=true`",
+                server.to_uppercase()
+            )),
             Self::NotYet { after, .. } => Some(format!(
                 "it is tried again in {} s; `mce doctor` shows what it printed",
                 after.as_secs() + 1
@@ -289,9 +303,10 @@ impl UpstreamError {
     /// The text for people and the log; it may name a program or a host.
     pub fn internal(&self) -> String {
         match self {
-            Self::CannotStart { internal, .. } | Self::Unreachable { internal, .. } | Self::NoCommonVersion { internal, .. } => {
-                format!("{self}: {internal}")
-            }
+            Self::CannotStart { internal, .. }
+            | Self::Unreachable { internal, .. }
+            | Self::Private { internal, .. }
+            | Self::NoCommonVersion { internal, .. } => format!("{self}: {internal}"),
             Self::NotYet { cause, .. } => cause.internal(),
             Self::NotConfigured { .. }
             | Self::Unresolved { .. }

@@ -321,6 +321,7 @@ fn settings(home: &Path, port: u16) -> Settings {
         credentials: BTreeMap::new(),
         extra_headers: Vec::new(),
         is_read_only: false,
+        allow_private: false,
         skills: None,
         top_level_functions: Vec::new(),
         unresolved: Vec::new(),

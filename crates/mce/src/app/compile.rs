@@ -67,9 +67,9 @@ impl Compiler {
     /// Nothing is read or connected before the first compile.
     pub(crate) fn new(settings: Arc<Settings>, store: Arc<Store>, upstreams: Arc<Upstreams>) -> Self {
         Self {
+            fetcher: DocumentFetcher::new(&settings.servers, &settings.allowed_domains),
             settings,
             store,
-            fetcher: DocumentFetcher::default(),
             upstreams,
         }
     }

@@ -269,7 +269,7 @@ mod tests {
             sha256: "of another text".to_owned(),
             stamp: None,
         }];
-        let fetcher = DocumentFetcher::default();
+        let fetcher = DocumentFetcher::new(&[], &[]);
         let documents = Documents::new(&Location::File(file.clone()), &fetcher).unwrap();
         stamp_all(&mut sources, SystemTime::now());
         assert_eq!(sources[0].stamp, None, "it was touched just now");

@@ -20,6 +20,7 @@ mod node_server;
 mod paging;
 mod parked;
 mod person;
+mod private_networks;
 mod project;
 mod real_servers;
 mod serve;

@@ -21,6 +21,14 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    pub(crate) fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
     /// Standard output as one JSON value.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
@@ -91,12 +99,7 @@ impl Project {
 
     /// Runs it to its end.
     pub(crate) fn run(&self, args: &[&str]) -> Ended {
-        let Output { status, stdout, stderr } = self.command(args).output().unwrap();
-        Ended {
-            code: status.code().unwrap_or(-1),
-            out: String::from_utf8(stdout).unwrap(),
-            err: String::from_utf8(stderr).unwrap(),
-        }
+        Ended::of(self.command(args).output().unwrap())
     }
 }
 
