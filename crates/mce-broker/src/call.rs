@@ -198,7 +198,8 @@ impl Broker {
         // No effect so far: these credentials are at hand. A login, which must be asked for, comes after the intent.
         let credentials = credentials_for(server, target, |name| found.security_schemes.get(name).cloned());
         if let Some(address) = request.page {
-            page::follow(&mut parts, address, &base, &credentials.query_names(&base))?;
+            let own_pairs = credentials.query_names(&base);
+            (parts.path, parts.query) = page::follow((&parts.method, &parts.path), address, &base, &own_pairs)?;
         }
         let logging_in = api_login::is_needed(&server.auth).then(|| parts.clone());
         let assembled = assemble(&base, parts, &credentials).map_err(|error| self.without_secrets(error))?;

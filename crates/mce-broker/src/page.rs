@@ -1,26 +1,31 @@
 //! A further page at an address that an answer gave. Only what it asks for is taken over: the host, the server's own path
 //! and its credentials stay as they are for every call.
 
-use reqwest::Url;
+use url::Url;
 
 use crate::base_url::BaseUrl;
 use crate::call_error::CallError;
 use crate::redact::MARK;
-use crate::request::RequestParts;
 
 /// A longer address is refused.
 const MAX_ADDRESS_BYTES: usize = 8 << 10;
 
-/// Sends the request to an address as programs see it: without the configured base URL, if it has one.
+/// Path and query of the request to an address as programs see it: without the configured base URL, if it has one. The path
+/// starts with a slash and follows the base's.
 ///
-/// `own_pairs` are names of pairs that every request has; they are left out of the address.
+/// `own_path` is the function's path, from which a relative address leads; `own_pairs` are names of pairs that every request has; they are left out of the address.
 ///
 /// # Errors
 ///
 /// `Argument` if the function is not called by GET; `Policy` for an address at another host, or outside of the base URL.
-pub(crate) fn follow(parts: &mut RequestParts, address: &str, base: &BaseUrl, own_pairs: &[String]) -> Result<(), CallError> {
-    if parts.method != "GET" {
-        let told = format!("addresses of further pages are followed for GET only, not for {}", parts.method);
+pub(crate) fn follow(
+    (method, own_path): (&str, &str),
+    address: &str,
+    base: &BaseUrl,
+    own_pairs: &[String],
+) -> Result<(String, Vec<String>), CallError> {
+    if method != "GET" {
+        let told = format!("addresses of further pages are followed for GET only, not for {method}");
         return Err(CallError::argument(told).with_hint("give the arguments of the next page instead"));
     }
     if address.len() > MAX_ADDRESS_BYTES {
@@ -28,7 +33,7 @@ pub(crate) fn follow(parts: &mut RequestParts, address: &str, base: &BaseUrl, ow
             "the address of the next page is longer than {MAX_ADDRESS_BYTES} bytes"
         )));
     }
-    let found = resolved(address, base, &parts.path)?;
+    let found = resolved(address, base, own_path)?;
     let path = found.path().strip_prefix(base.path.as_str()).filter(|path| path.starts_with('/'));
     let Some(path) = path else {
         return Err(CallError::policy("the address of the next page is not below the server's base URL"));
@@ -43,9 +48,7 @@ pub(crate) fn follow(parts: &mut RequestParts, address: &str, base: &BaseUrl, ow
     if has_mark(path) || query.iter().any(|pair| has_mark(pair)) {
         return Err(CallError::policy("the address of the next page has a secret in it"));
     }
-    path.clone_into(&mut parts.path);
-    parts.query = query;
-    Ok(())
+    Ok((path.to_owned(), query))
 }
 
 /// The address as a URL of the server's own origin. One that starts with a slash is meant from the root; only where it then is
@@ -79,15 +82,9 @@ mod tests {
     use crate::call_error::CallErrorKind;
 
     fn follow_from(base: &str, address: &str) -> Result<String, CallError> {
-        let mut parts = RequestParts {
-            method: "GET".to_owned(),
-            path: "/users".to_owned(),
-            query: vec!["top=3".to_owned()],
-            ..RequestParts::default()
-        };
         let own = ["api_key".to_owned()];
-        follow(&mut parts, address, &BaseUrl::parse(base).unwrap(), &own)?;
-        Ok(format!("{}?{}", parts.path, parts.query.join("&")))
+        let (path, query) = follow(("GET", "/users"), address, &BaseUrl::parse(base).unwrap(), &own)?;
+        Ok(format!("{path}?{}", query.join("&")))
     }
 
     #[test]
@@ -149,12 +146,13 @@ mod tests {
 
     #[test]
     fn only_reading_is_asked_for_by_an_address() {
-        let mut parts = RequestParts {
-            method: "POST".to_owned(),
-            path: "/users".to_owned(),
-            ..RequestParts::default()
-        };
-        let error = follow(&mut parts, "/users?page=2", &BaseUrl::parse("https://api.test").unwrap(), &[]).unwrap_err();
+        let error = follow(
+            ("POST", "/users"),
+            "/users?page=2",
+            &BaseUrl::parse("https://api.test").unwrap(),
+            &[],
+        )
+        .unwrap_err();
         assert_eq!(error.kind, CallErrorKind::Argument);
     }
 }
