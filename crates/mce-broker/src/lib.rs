@@ -45,6 +45,7 @@ pub use document::{DocumentError, DocumentFetcher};
 pub use fetch::{FetchAnswer, FetchRequest};
 pub use function_source::{CatalogSource, FoundFunction, FunctionSource};
 pub use oauth::{LoggedIn, Login, LoginError, LoginNeed, LoginState};
+pub use policy::Decision;
 pub use recipes::{NewRecipe, Recipe, RecipeError, Recipes};
 pub use results::{ResultError, ResultLimits, Results};
 pub use run_context::{Asker, RunContext};

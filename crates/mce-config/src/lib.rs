@@ -22,6 +22,7 @@ mod nearest;
 mod oauth_fields;
 mod own;
 mod pagination_fields;
+mod policy;
 mod reader;
 mod redact;
 mod report;
@@ -46,6 +47,7 @@ pub use file::MAX_FILE_BYTES;
 pub use headers::{is_secret_header, is_secret_variable};
 pub use load::{LoadOptions, load};
 pub use name::normalise_server_name;
+pub use policy::{AskerSetting, Budget, Comparison, Condition, PolicyRule, PolicySettings, Verdict};
 pub use report::{MASK, Report, Shown, Warning};
 pub use secret::{MIN_SECRET_BYTES, Secret};
 pub use settings::{
