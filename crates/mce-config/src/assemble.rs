@@ -18,14 +18,13 @@ const NO_DOCKER: &str = "programs run in the jail of this machine, without Docke
 const NO_ENHANCEMENT: &str = "texts come from the documents alone";
 
 /// Settings that are accepted, so that other people's files need no change, but change nothing in this version, and why.
-const WITHOUT_EFFECT: [(&str, &str); 9] = [
+const WITHOUT_EFFECT: [(&str, &str); 8] = [
     (
         "compiled_output_dir",
         "compiled functions are kept in the data directory, see `data_dir`",
     ),
     ("docker_host", NO_DOCKER),
     ("docker_image", NO_DOCKER),
-    ("lint_enabled", "programs are checked against the catalog before they start"),
     ("llm_api_key", NO_ENHANCEMENT),
     ("llm_enhance", NO_ENHANCEMENT),
     ("llm_model", NO_ENHANCEMENT),
@@ -137,6 +136,7 @@ fn sandbox(fields: &mut SettingFields<'_, '_>) -> Result<SandboxSettings, Config
         python,
         concurrent_runs: fields.size("max_concurrent_runs", 16, 1..=1024)?,
         without_layers: without_layers(fields)?,
+        has_guard: fields.flag("guard", true)?,
     })
 }
 

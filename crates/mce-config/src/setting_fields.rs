@@ -11,7 +11,7 @@ use crate::yaml::Node;
 use crate::{ConfigError, Place, Secret, Source};
 
 /// Every key of `mce.yaml` besides `servers`. Its variable is `MCE_` and the key in upper case.
-pub(crate) const SETTING_KEYS: [&str; 50] = [
+pub(crate) const SETTING_KEYS: [&str; 51] = [
     "allowed_domains",
     "cache_db_path",
     "cache_enabled",
@@ -30,6 +30,7 @@ pub(crate) const SETTING_KEYS: [&str; 50] = [
     "docker_image",
     "enable_additional_tools",
     "execution_timeout_seconds",
+    "guard",
     "host",
     "http_allowed_hosts",
     "http_allowed_origins",

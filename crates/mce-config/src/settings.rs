@@ -295,6 +295,8 @@ pub struct SandboxSettings {
     /// Layers that are switched off, for tests and hosts that lack them. `MCE_JAIL_WITHOUT`, with commas: `namespaces`,
     /// `landlock`, `seccomp`, `rlimits`.
     pub without_layers: Vec<String>,
+    /// Programs that use what cannot work in the jail are refused with advice before they start. `MCE_GUARD`, default true.
+    pub has_guard: bool,
 }
 
 /// Programs kept for `run_cached_code`.

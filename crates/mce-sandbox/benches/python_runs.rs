@@ -46,6 +46,7 @@ fn sandbox() -> Sandbox {
         },
         without_layers: Vec::new(),
         has_tracebacks: false,
+        has_guard: false,
     })
 }
 

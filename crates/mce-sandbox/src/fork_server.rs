@@ -363,7 +363,7 @@ async fn with_last_words(failure: EngineError, errors: JoinHandle<String>) -> En
     match (failure, words) {
         (EngineError::ForkServer { reason }, Ok(Ok(words))) if !words.is_empty() => {
             let last = words.lines().last().unwrap_or_default();
-            ended(format!("{reason}: {}", crate::frames::shortened(last.to_owned(), 300)))
+            ended(format!("{reason}: {}", crate::program::shortened(last.to_owned(), 300)))
         }
         (failure, _) => failure,
     }

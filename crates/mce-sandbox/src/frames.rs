@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{Content, ErrorKind, HostCall, Naming, ProgramError, SearchBy};
+use crate::program::shortened;
+use crate::{Content, HostCall, Naming, ProgramError, SearchBy};
 
 /// The deepest nesting of a frame. Readers of JSON stop at 128.
 const DEPTH: usize = 120;
@@ -165,8 +165,8 @@ pub fn parse(frame: &[u8], output_bytes: usize) -> Result<WorkerFrame, FrameProb
         "result" => read_result(wire, output_bytes),
         "error" => {
             bounded("error", frame, ERROR_BYTES)?;
-            let error: WireError = serde_json::from_str(required(wire.error, "error")?.get()).map_err(shape)?;
-            Ok(WorkerFrame::Error(Box::new(error.into_program_error())))
+            let error: ProgramError = serde_json::from_str(required(wire.error, "error")?.get()).map_err(shape)?;
+            Ok(WorkerFrame::Error(Box::new(error.bounded())))
         }
         "call" | "fetch" | "describe" | "servers" | "search" | "save" | "load" | "ask" => {
             bounded("call", frame, if wire.op == "save" { SAVE_BYTES } else { CALL_BYTES })?;
@@ -237,37 +237,6 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 struct WireContent {
     mime_type: String,
     base64: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WireError {
-    #[serde(rename = "type")]
-    kind: ErrorKind,
-    message: String,
-    line: Option<u32>,
-    source: Option<String>,
-    hint: Option<String>,
-    status: Option<u16>,
-    body: Option<Value>,
-    function: Option<String>,
-    traceback: Option<String>,
-}
-
-impl WireError {
-    fn into_program_error(self) -> ProgramError {
-        ProgramError {
-            kind: self.kind,
-            message: shortened(self.message, 4096),
-            line: self.line,
-            source: self.source.map(|text| shortened(text, 1024)),
-            hint: self.hint.map(|text| shortened(text, 2048)),
-            status: self.status,
-            body: self.body,
-            function: self.function.map(|text| shortened(text, 512)),
-            traceback: self.traceback.map(|text| shortened(text, 16 << 10)),
-        }
-    }
 }
 
 fn read_result(wire: Wire<'_>, output_bytes: usize) -> Result<WorkerFrame, FrameProblem> {
@@ -438,14 +407,6 @@ fn shape(error: serde_json::Error) -> FrameProblem {
     FrameProblem::Shape {
         reason: shortened(error.to_string(), 200),
     }
-}
-
-/// The text, cut at a character's boundary.
-pub(crate) fn shortened(mut text: String, bytes: usize) -> String {
-    if text.len() > bytes {
-        text.truncate(text.floor_char_boundary(bytes));
-    }
-    text
 }
 
 #[cfg(test)]

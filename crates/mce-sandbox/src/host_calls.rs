@@ -129,6 +129,18 @@ pub struct FunctionStub {
     /// It takes arguments besides its parameters.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub open: bool,
+    /// What its value has, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<ResultStub>,
+}
+
+/// The fields of an object, or of the items of a list.
+#[derive(Debug, Clone, Serialize)]
+pub struct ResultStub {
+    /// It is a list.
+    pub list: bool,
+    /// Names of fields; there may be others.
+    pub fields: Vec<String>,
 }
 
 /// How further pages are asked for; the form of `how` of `mce.paginate`. Paths are names of properties.
@@ -160,6 +172,9 @@ pub struct ParameterStub {
     /// The only values it may have, if few and known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub literals: Option<Vec<Value>>,
+    /// The types that a value may have, by their names in JSON Schema, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub types: Option<Vec<String>>,
     /// Its name in the query, if that is where it is sent and it is one value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,

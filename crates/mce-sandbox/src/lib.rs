@@ -19,9 +19,10 @@ mod worker;
 
 pub use engine_error::EngineError;
 pub use host_calls::{
-    BoxFuture, CallFailure, Description, FunctionStub, HostCall, HostCalls, HostValue, Naming, PaginationStub, ParameterStub, SearchBy,
+    BoxFuture, CallFailure, Description, FunctionStub, HostCall, HostCalls, HostValue, Naming, PaginationStub, ParameterStub, ResultStub,
+    SearchBy,
 };
 pub use options::{Launcher, Limits, SandboxOptions};
-pub use program::{Content, ErrorKind, Language, Outcome, Program, ProgramError};
+pub use program::{Content, ErrorKind, Finding, Language, Outcome, Program, ProgramError};
 pub use sandbox::{LayerFact, PythonFacts, Sandbox, SandboxFacts};
 pub use typescript::typescript_fork_server_main;

@@ -86,6 +86,8 @@ pub struct SandboxOptions {
     pub without_layers: Vec<String>,
     /// Errors carry the program's traceback.
     pub has_tracebacks: bool,
+    /// Programs that use what cannot work in a jail are refused with advice before they start. It keeps nothing in.
+    pub has_guard: bool,
 }
 
 impl SandboxOptions {

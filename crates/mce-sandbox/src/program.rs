@@ -61,7 +61,8 @@ pub struct Content {
 }
 
 /// Why a program has no value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ProgramError {
     /// The kind.
     #[serde(rename = "type")]
@@ -89,6 +90,61 @@ pub struct ProgramError {
     /// The program's traceback, only where debugging is on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traceback: Option<String>,
+    /// What else is wrong with the text, in the order of its lines. At most 20.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Finding>,
+}
+
+/// Something wrong with a program's text, found before it starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Finding {
+    /// What is wrong.
+    pub message: String,
+    /// Line of the program's own text, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// That line's text, trimmed, if it was not told just before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// Findings that an error tells besides its own.
+pub(crate) const MAX_ALSO: usize = 20;
+
+impl ProgramError {
+    /// The same with texts of bounded length, since a worker wrote them.
+    pub(crate) fn bounded(self) -> Self {
+        let short = |text: Option<String>, bytes| text.map(|text| shortened(text, bytes));
+        let also = self.also.into_iter().take(MAX_ALSO);
+        Self {
+            message: shortened(self.message, 4096),
+            source: short(self.source, 1024),
+            hint: short(self.hint, 2048),
+            function: short(self.function, 512),
+            traceback: short(self.traceback, 16 << 10),
+            also: also
+                .map(|finding| Finding {
+                    message: shortened(finding.message, 1024),
+                    source: short(finding.source, 512),
+                    hint: short(finding.hint, 1024),
+                    ..finding
+                })
+                .collect(),
+            ..self
+        }
+    }
+}
+
+/// The start of a text, cut between characters.
+pub(crate) fn shortened(mut text: String, bytes: usize) -> String {
+    if text.len() > bytes {
+        text.truncate(text.floor_char_boundary(bytes));
+    }
+    text
 }
 
 /// Kinds of errors that a model sees.

@@ -33,13 +33,13 @@ const TOLD_SERVERS: usize = 100;
 const READ_BYTES: usize = 64 << 10;
 
 /// Runs the program and tells how it ended. Faults of the worker are part of the outcome.
-pub(crate) async fn run(mut worker: Worker, program: &Program, calls: &dyn HostCalls, limits: &Limits, has_tracebacks: bool) -> Outcome {
+pub(crate) async fn run(mut worker: Worker, program: &Program, calls: &dyn HostCalls, limits: &Limits, manner: Manner) -> Outcome {
     let started = Instant::now();
     let limits = &Limits {
         wall: program.wall.map_or(limits.wall, |wall| wall.min(limits.wall)),
         ..limits.clone()
     };
-    let first = run_frame(program, calls.servers(), limits, has_tracebacks);
+    let first = run_frame(program, calls.servers(), limits, manner);
     let watch = worker.watch(limits);
     let has_own_folder = worker.has_own_folder();
     let buffer = std::mem::replace(&mut worker.buffer, FrameBuffer::new(0));
@@ -240,6 +240,13 @@ impl State<'_> {
     }
 }
 
+/// How programs are read and how their errors are told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    pub(crate) has_tracebacks: bool,
+    pub(crate) has_guard: bool,
+}
+
 #[derive(Serialize)]
 struct RunFrame<'a> {
     op: &'static str,
@@ -247,18 +254,20 @@ struct RunFrame<'a> {
     params: &'a Map<String, Value>,
     output_bytes: usize,
     has_traceback: bool,
+    has_guard: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     servers: Option<Vec<String>>,
 }
 
-fn run_frame(program: &Program, servers: Option<Vec<String>>, limits: &Limits, has_traceback: bool) -> Vec<u8> {
+fn run_frame(program: &Program, servers: Option<Vec<String>>, limits: &Limits, manner: Manner) -> Vec<u8> {
     let Program { source, params, .. } = program;
     framed(serde_json::to_vec(&RunFrame {
         op: "run",
         source,
         params,
         output_bytes: limits.output_bytes,
-        has_traceback,
+        has_traceback: manner.has_tracebacks,
+        has_guard: manner.has_guard,
         // Where they are many, few programs need them.
         servers: servers.filter(|servers| servers.len() <= TOLD_SERVERS),
     }))

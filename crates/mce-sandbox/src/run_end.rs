@@ -166,6 +166,7 @@ pub(crate) fn error(kind: ErrorKind, message: String) -> ProgramError {
         body: None,
         function: None,
         traceback: None,
+        also: Vec::new(),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::lane::Lane;
 use crate::places::{Full, Places};
 use crate::pool::Engine;
 use crate::python::{Preload, Python, PythonEngine};
+use crate::run::Manner;
 use crate::run_end::{self, error};
 use crate::typescript::TypeScriptEngine;
 use crate::worker::Worker;
@@ -134,7 +135,11 @@ impl Sandbox {
             Ok(worker) => worker,
             Err(fault) => return refused(run_end::engine(&fault)),
         };
-        let outcome = run::run(worker, &program, &*calls, &self.options.limits, self.options.has_tracebacks).await;
+        let manner = Manner {
+            has_tracebacks: self.options.has_tracebacks,
+            has_guard: self.options.has_guard,
+        };
+        let outcome = run::run(worker, &program, &*calls, &self.options.limits, manner).await;
         self.places.learn(outcome.elapsed);
         drop(place);
         outcome

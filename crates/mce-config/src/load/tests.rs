@@ -857,7 +857,6 @@ fn all_variables_of_existing_installations_are_read() {
     let without_effect = [
         "DOCKER_HOST",
         "DOCKER_IMAGE",
-        "LINT_ENABLED",
         "LLM_API_KEY",
         "LLM_ENHANCE",
         "LLM_MODEL",

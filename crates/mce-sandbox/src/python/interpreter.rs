@@ -184,7 +184,7 @@ fn last_line(text: &str) -> String {
         .rev()
         .find(|line| !line.trim().is_empty())
         .unwrap_or("it gave no answer");
-    crate::frames::shortened(line.trim().to_owned(), 300)
+    crate::program::shortened(line.trim().to_owned(), 300)
 }
 
 #[cfg(test)]

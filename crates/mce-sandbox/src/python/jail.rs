@@ -8,13 +8,14 @@ use mce_jail::{Bind, JailSpec, PlacedFile, ROOT, Symlink};
 use super::interpreter::Interpreter;
 
 /// The guest, as it lies in the jail below `/mce`.
-const GUEST: [(&str, &str); 19] = [
+const GUEST: [(&str, &str); 20] = [
     ("fork_server.py", include_str!("../../guest/python/fork_server.py")),
     ("mce.py", include_str!("../../guest/python/mce.py")),
     ("mce_guest/__init__.py", include_str!("../../guest/python/mce_guest/__init__.py")),
     ("mce_guest/at_once.py", include_str!("../../guest/python/mce_guest/at_once.py")),
     ("mce_guest/channel.py", include_str!("../../guest/python/mce_guest/channel.py")),
     ("mce_guest/check.py", include_str!("../../guest/python/mce_guest/check.py")),
+    ("mce_guest/guard.py", include_str!("../../guest/python/mce_guest/guard.py")),
     ("mce_guest/failures.py", include_str!("../../guest/python/mce_guest/failures.py")),
     ("mce_guest/fetching.py", include_str!("../../guest/python/mce_guest/fetching.py")),
     ("mce_guest/host.py", include_str!("../../guest/python/mce_guest/host.py")),

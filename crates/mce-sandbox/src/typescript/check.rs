@@ -7,12 +7,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::compile::{Argument, Arguments, Call, Facts, Import, Receiver, Refusal};
-use super::failure::did_you_mean;
+use super::compile::{Argument, Arguments, Call, Facts, Import, Receiver, Refusal, Used};
+use super::failure::{did_you_mean, similar};
 use crate::ErrorKind;
 
 /// The modules that there are.
 pub(super) const MODULES: [&str; 2] = ["mce:servers", "mce"];
+
+/// Names of other runtimes, and what there is instead.
+const OTHER_RUNTIMES: [(&str, &str); 10] = [
+    ("Bun", NO_HOST),
+    ("Deno", NO_HOST),
+    ("WebSocket", NO_NETWORK),
+    ("XMLHttpRequest", NO_NETWORK),
+    ("__dirname", NO_HOST),
+    ("__filename", NO_HOST),
+    ("document", NO_HOST),
+    ("process", NO_HOST),
+    (
+        "require",
+        "write `import { server } from \"mce:servers\"`; there are no other modules",
+    ),
+    ("window", NO_HOST),
+];
+const NO_HOST: &str = "programs have no environment, files or processes; `console`, `fetch` and the web's own globals are there";
+const NO_NETWORK: &str = "`fetch` reaches the hosts of `MCE_ALLOWED_DOMAINS`, and functions of servers all else";
 
 /// How many names an error lists.
 const LISTED: usize = 20;
@@ -27,6 +46,7 @@ pub(super) struct Stub {
     /// It takes arguments besides its parameters.
     #[serde(default)]
     open: bool,
+    result: Option<ResultFields>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -34,6 +54,14 @@ struct Parameter {
     name: String,
     required: bool,
     literals: Option<Vec<Value>>,
+    types: Option<Vec<String>>,
+}
+
+/// What the value of a function has.
+#[derive(Debug, Clone, Deserialize)]
+struct ResultFields {
+    list: bool,
+    fields: Vec<String>,
 }
 
 /// The host's description of functions of a server.
@@ -52,32 +80,70 @@ pub(super) trait Catalog {
     fn describe(&mut self, server: &str, names: &[&str]) -> Option<Described>;
 }
 
-/// Checks a program. `exports` are the names of the module `mce`. Returns the servers that the text names without an import.
+/// What is there besides the catalog.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Context<'c> {
+    /// Names that every program has.
+    pub(super) globals: &'c BTreeSet<String>,
+    /// The names of the module `mce`.
+    pub(super) exports: &'c [String],
+    /// Names of other runtimes are refused, too.
+    pub(super) has_guard: bool,
+}
+
+/// All that is wrong with a program, by line.
+#[derive(Debug)]
+pub(super) struct Refusals {
+    pub(super) first: Refusal,
+    pub(super) others: Vec<Refusal>,
+}
+
+impl Refusals {
+    fn of(mut all: Vec<Refusal>) -> Option<Self> {
+        all.sort_by_key(|refusal| refusal.line);
+        let mut all = all.into_iter();
+        let first = all.next()?;
+        Some(Self {
+            first,
+            others: all.collect(),
+        })
+    }
+}
+
+/// Checks a program. Returns the servers that the text names without an import.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Argument`] for a server, function, argument or literal that does not exist, [`ErrorKind::Exception`] for
-/// such a module.
-pub(super) fn check(
-    facts: &Facts,
-    globals: &BTreeSet<String>,
-    exports: &[String],
-    catalog: &mut dyn Catalog,
-) -> Result<Vec<String>, Refusal> {
+/// [`ErrorKind::Argument`] for a server, function, argument, literal or field that does not exist, [`ErrorKind::Exception`] for
+/// such a module, [`ErrorKind::Policy`] for a name of another runtime.
+pub(super) fn check(facts: &Facts, context: Context<'_>, catalog: &mut dyn Catalog) -> Result<Vec<String>, Refusals> {
+    let globals = context.globals;
     let free: Vec<&String> = facts.free.iter().filter(|name| !globals.contains(*name)).collect();
+    let mut found = helper_faults(facts, context.exports);
     let has_import = facts.imports.iter().any(|import| import.module == MODULES[0]);
     let has_unknown_module = facts.imports.iter().any(|import| !MODULES.contains(&import.module.as_str()));
-    if free.is_empty() && !has_import && !has_unknown_module {
-        return check_helpers(facts, exports).map(|()| Vec::new());
-    }
+    let needs_servers = !free.is_empty() || has_import || has_unknown_module;
     // If the servers cannot be had, the import itself says so.
-    let Some(servers) = catalog.servers() else {
-        return Ok(Vec::new());
+    let servers = if needs_servers { catalog.servers() } else { None };
+    let Some(servers) = servers else {
+        return Refusals::of(found).map_or(Ok(Vec::new()), Err);
     };
-    for import in &facts.imports {
-        check_import(import, &servers)?;
+    found.extend(facts.imports.iter().filter_map(|import| import_fault(import, &servers)));
+    if context.has_guard {
+        found.extend(
+            facts
+                .unguarded
+                .iter()
+                .filter(|name| !servers.contains(&name.name))
+                .filter_map(|name| {
+                    let (_, hint) = OTHER_RUNTIMES
+                        .iter()
+                        .find(|(known, _)| *known == name.name && !globals.contains(*known))?;
+                    let message = format!("`{}` is of another runtime: programs do not have it", name.name);
+                    Some(refused(ErrorKind::Policy, message, name.line, Some((*hint).to_owned())))
+                }),
+        );
     }
-    check_helpers(facts, exports)?;
     let named = |call: &Call| match &call.receiver {
         Receiver::Imported(server) => Some(server.clone()),
         Receiver::Free(name) => (!globals.contains(name) && servers.contains(name)).then(|| name.clone()),
@@ -96,62 +162,55 @@ pub(super) fn check(
     }
     for (server, call) in &calls {
         if let Some(described) = described.get(server.as_str()) {
-            check_call(server, call, described)?;
+            found.extend(call_faults(server, call, described));
+            found.extend(use_faults(facts, call, described));
         }
     }
-    Ok(free.into_iter().filter(|name| servers.contains(name)).cloned().collect())
+    match Refusals::of(found) {
+        Some(refusals) => Err(refusals),
+        None => Ok(free.into_iter().filter(|name| servers.contains(name)).cloned().collect()),
+    }
 }
 
-fn check_import(import: &Import, servers: &[String]) -> Result<(), Refusal> {
+fn import_fault(import: &Import, servers: &[String]) -> Option<Refusal> {
     let Import { module, names, line } = import;
     if module == MODULES[0] {
-        let Some(unknown) = names.iter().find(|name| *name != "default" && !servers.contains(name)) else {
-            return Ok(());
-        };
+        let unknown = names.iter().find(|name| *name != "default" && !servers.contains(name))?;
         let hint = did_you_mean(unknown, servers.iter().map(String::as_str));
         let hint = hint.unwrap_or_else(|| format!("servers: {}", listed(servers.iter().map(String::as_str))));
-        return Err(refused(
-            ErrorKind::Argument,
-            format!("there is no server `{}`", short(unknown)),
-            *line,
-            Some(hint),
-        ));
+        let message = format!("there is no server `{}`", short(unknown));
+        return Some(refused(ErrorKind::Argument, message, *line, Some(hint)));
     }
     if MODULES.contains(&module.as_str()) {
-        return Ok(());
+        return None;
     }
     let listed = listed(servers.iter().map(String::as_str));
     let hint = format!("import servers from \"mce:servers\" ({listed}) and helpers from \"mce\"; there are no other modules");
-    Err(refused(
-        ErrorKind::Exception,
-        format!("there is no module `{}`", short(module)),
-        *line,
-        Some(hint),
-    ))
+    let message = format!("there is no module `{}`", short(module));
+    Some(refused(ErrorKind::Exception, message, *line, Some(hint)))
 }
 
-fn check_helpers(facts: &Facts, exports: &[String]) -> Result<(), Refusal> {
-    for Import { names, line, .. } in facts.imports.iter().filter(|import| import.module == MODULES[1]) {
-        if let Some(unknown) = names.iter().find(|name| !exports.contains(name)) {
-            let hint = did_you_mean(unknown, exports.iter().map(String::as_str));
-            let hint = hint.unwrap_or_else(|| format!("it has: {}", listed(exports.iter().map(String::as_str))));
-            let message = format!("the module `mce` has no `{}`", short(unknown));
-            return Err(refused(ErrorKind::Argument, message, *line, Some(hint)));
-        }
-    }
-    Ok(())
+fn helper_faults(facts: &Facts, exports: &[String]) -> Vec<Refusal> {
+    let imports = facts.imports.iter().filter(|import| import.module == MODULES[1]);
+    let names = imports.flat_map(|import| import.names.iter().map(|name| (name, import.line)));
+    let unknown = names.filter(|(name, _)| !exports.contains(name));
+    let fault = |(name, line): (&String, u32)| {
+        let hint = did_you_mean(name, exports.iter().map(String::as_str));
+        let hint = hint.unwrap_or_else(|| format!("it has: {}", listed(exports.iter().map(String::as_str))));
+        let message = format!("the module `mce` has no `{}`", short(name));
+        refused(ErrorKind::Argument, message, line, Some(hint))
+    };
+    unknown.map(fault).collect()
 }
 
-fn check_call(server: &str, call: &Call, described: &Described) -> Result<(), Refusal> {
+fn call_faults(server: &str, call: &Call, described: &Described) -> Vec<Refusal> {
     let Call {
         function, arguments, line, ..
     } = call;
     let Some(stub) = described.functions.iter().find(|stub| stub.name == *function) else {
         // A member that every object has is none of the server's.
-        let Some((_, hint)) = described.unknown.iter().find(|(name, _)| name == function) else {
-            return Ok(());
-        };
-        return Err(Refusal {
+        let unknown = described.unknown.iter().find(|(name, _)| name == function);
+        let fault = unknown.map(|(_, hint)| Refusal {
             function: Some(format!("{server}.{}", short(function))),
             ..refused(
                 ErrorKind::Argument,
@@ -160,26 +219,26 @@ fn check_call(server: &str, call: &Call, described: &Described) -> Result<(), Re
                 (!hint.is_empty()).then(|| hint.clone()),
             )
         });
+        return fault.into_iter().collect();
     };
-    let fault = match arguments {
-        Arguments::Unknown => return Ok(()),
-        Arguments::Wrong => Some((
+    let faults = match arguments {
+        Arguments::Unknown => Vec::new(),
+        Arguments::Wrong => vec![(
             format!("`{}` takes its arguments as one object", stub.function),
             Some(stub.signature.clone()),
-        )),
-        Arguments::None => fault_in(stub, &[], false),
-        Arguments::Object { members, is_open } => fault_in(stub, members, *is_open),
+        )],
+        Arguments::None => faults_in(stub, &[], false),
+        Arguments::Object { members, is_open } => faults_in(stub, members, *is_open),
     };
-    fault.map_or(Ok(()), |(message, hint)| {
-        Err(Refusal {
-            function: Some(stub.function.clone()),
-            ..refused(ErrorKind::Argument, message, *line, hint)
-        })
-    })
+    let of_function = |(message, hint)| Refusal {
+        function: Some(stub.function.clone()),
+        ..refused(ErrorKind::Argument, message, *line, hint)
+    };
+    faults.into_iter().map(of_function).collect()
 }
 
-/// What is wrong with the arguments of a call, and a hint.
-fn fault_in(stub: &Stub, given: &[Argument], is_open: bool) -> Option<(String, Option<String>)> {
+/// What is wrong with the arguments of a call, each with a hint.
+fn faults_in(stub: &Stub, given: &[Argument], is_open: bool) -> Vec<(String, Option<String>)> {
     let Stub {
         function,
         parameters,
@@ -188,32 +247,103 @@ fn fault_in(stub: &Stub, given: &[Argument], is_open: bool) -> Option<(String, O
         ..
     } = stub;
     let names = || parameters.iter().map(|parameter| parameter.name.as_str());
+    let mut faults = Vec::new();
+    let mut meant = Vec::new();
     for argument in given {
-        let Some(parameter) = parameters.iter().find(|parameter| parameter.name == argument.name) else {
-            if *takes_more {
-                continue;
+        match parameters.iter().find(|parameter| parameter.name == argument.name) {
+            Some(parameter) => {
+                let fault = wrong_literal(function, parameter, argument.literal.as_ref());
+                faults.extend(fault.or_else(|| wrong_type(parameter, argument)));
             }
-            let hint = did_you_mean(&argument.name, names());
-            let hint = hint.unwrap_or_else(|| format!("its arguments: {}", listed(names())));
-            return Some((format!("`{function}` has no argument `{}`", short(&argument.name)), Some(hint)));
-        };
-        if let Some(fault) = wrong_literal(function, parameter, argument.literal.as_ref()) {
-            return Some(fault);
+            None if *takes_more => {}
+            None => {
+                meant.extend(similar(&argument.name, names()));
+                let hint = did_you_mean(&argument.name, names());
+                let hint = hint.unwrap_or_else(|| format!("its arguments: {}", listed(names())));
+                faults.push((format!("`{function}` has no argument `{}`", short(&argument.name)), Some(hint)));
+            }
         }
     }
     let is_given = |name: &str| given.iter().any(|argument| argument.name == name);
     let missing: Vec<&str> = parameters
         .iter()
-        .filter(|parameter| parameter.required && !is_given(&parameter.name))
+        .filter(|parameter| parameter.required && !is_given(&parameter.name) && !meant.contains(&parameter.name.as_str()))
         .map(|parameter| parameter.name.as_str())
         .collect();
-    if is_open || missing.is_empty() {
+    if !is_open && !missing.is_empty() {
+        faults.push((
+            format!("`{function}` needs {}", listed(missing.into_iter())),
+            Some(signature.clone()),
+        ));
+    }
+    faults
+}
+
+/// A value of a type that is none of the argument's.
+fn wrong_type(parameter: &Parameter, argument: &Argument) -> Option<(String, Option<String>)> {
+    let (kind, types) = (argument.kind?, parameter.types.as_ref()?);
+    let fits = |wanted: &String| wanted == kind || kind == "integer" && wanted == "number";
+    if types.iter().any(fits) {
         return None;
     }
-    Some((
-        format!("`{function}` needs {}", listed(missing.into_iter())),
-        Some(signature.clone()),
-    ))
+    let got = match (&argument.literal, kind) {
+        (Some(Value::String(text)), _) => format!("the string `{}`", text.chars().take(50).collect::<String>()),
+        (_, "array" | "object" | "integer") => format!("an {kind}"),
+        _ => format!("a {kind}"),
+    };
+    Some((format!("`{}`: expected {}, got {got}", parameter.name, types.join(" or ")), None))
+}
+
+/// What is wrong with how the value of a call is used.
+fn use_faults<'f>(facts: &'f Facts, call: &'f Call, described: &'f Described) -> impl Iterator<Item = Refusal> + 'f {
+    let stub = described.functions.iter().find(|stub| stub.name == call.function);
+    let uses = facts.uses.iter().filter(|one| one.call == call.start);
+    uses.filter_map(move |one| {
+        let stub = stub?;
+        let (message, hint) = match &one.what {
+            Used::Unawaited => (
+                format!("the value of `{}` is used before it is awaited", stub.function),
+                "put `await` before the call".to_owned(),
+            ),
+            Used::Field(name) => {
+                let result = stub
+                    .result
+                    .as_ref()
+                    .filter(|result| !result.list && !result.fields.contains(name))?;
+                // Answers may have more fields than documents say: only what looks like a slip is certain enough.
+                let close = slip(name, &result.fields)?;
+                (
+                    format!("the value of `{}` has no `{}`", stub.function, short(name)),
+                    format!(
+                        "did you mean `{close}`? (what the document lacks can be had by `?.{}`)",
+                        short(name)
+                    ),
+                )
+            }
+        };
+        Some(Refusal {
+            function: Some(stub.function.clone()),
+            ..refused(ErrorKind::Argument, message, one.line, Some(hint))
+        })
+    })
+}
+
+/// The field that is meant by a name that differs by case, underscores or a letter.
+fn slip<'f>(name: &str, fields: &'f [String]) -> Option<&'f String> {
+    let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
+    let same = fields.iter().find(|field| plain(field) == plain(name));
+    let is_near = |field: &&String| name.chars().count() > 3 && differences(name, field) == 1;
+    same.or_else(|| fields.iter().find(is_near))
+}
+
+/// Letters by which two names differ at most, counted from both ends.
+fn differences(left: &str, right: &str) -> usize {
+    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
+    let shorter = left.len().min(right.len());
+    let start = left.iter().zip(&right).take_while(|(a, b)| a == b).count();
+    let ends = left.iter().rev().zip(right.iter().rev());
+    let end = ends.take(shorter - start).take_while(|(a, b)| a == b).count();
+    left.len().max(right.len()) - start - end
 }
 
 fn wrong_literal(function: &str, parameter: &Parameter, value: Option<&Value>) -> Option<(String, Option<String>)> {

@@ -6,9 +6,10 @@ use rquickjs::{Ctx, FromJs, Object, Value};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::check::Refusals;
 use super::compile::{FILE, Positions, Refusal};
 use crate::ErrorKind;
-use crate::frames::shortened;
+use crate::program::{Finding, MAX_ALSO, shortened};
 
 const MESSAGE_BYTES: usize = 2000;
 const HINT_BYTES: usize = 500;
@@ -38,6 +39,8 @@ pub(super) struct Failure {
     pub(super) function: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) traceback: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) also: Vec<Finding>,
 }
 
 impl Failure {
@@ -53,6 +56,7 @@ impl Failure {
             body: None,
             function: None,
             traceback: None,
+            also: Vec::new(),
         }
     }
 
@@ -64,12 +68,10 @@ impl Failure {
 
     /// The same at a line of the program's text, from 1.
     pub(super) fn at(mut self, line: Option<u32>, source: &str) -> Self {
-        let Some(index) = line.and_then(|line| line.checked_sub(1)) else {
-            return self;
-        };
-        let text = source.split('\n').nth(index as usize).unwrap_or_default().trim();
-        self.line = line;
-        self.source = (!text.is_empty()).then(|| shortened(text.to_owned(), SOURCE_BYTES));
+        if line.is_some() {
+            self.line = line;
+            self.source = text_of(line, source);
+        }
         self
     }
 
@@ -87,6 +89,37 @@ impl Failure {
         failure.function = function;
         failure
     }
+
+    /// A program in which these faults were found, the first by line and the others after it.
+    pub(super) fn of_all(refusals: Refusals, source: &str) -> Self {
+        let mut failure = Self::refused(refusals.first, source);
+        let mut told = failure.line;
+        for refusal in refusals.others.into_iter().take(MAX_ALSO) {
+            let line = refusal.line;
+            failure.also.push(refusal.finding(source, told));
+            told = line;
+        }
+        failure
+    }
+}
+
+impl Refusal {
+    /// `told` is the line whose text was told just before.
+    fn finding(self, source: &str, told: Option<u32>) -> Finding {
+        Finding {
+            message: shortened(self.message, MESSAGE_BYTES),
+            line: self.line,
+            source: text_of(self.line.filter(|_| self.line != told), source),
+            hint: self.hint.map(|hint| shortened(hint, HINT_BYTES)),
+        }
+    }
+}
+
+/// A line of a text, from 1, trimmed.
+fn text_of(line: Option<u32>, source: &str) -> Option<String> {
+    let index = line?.checked_sub(1)?;
+    let text = source.split('\n').nth(index as usize).unwrap_or_default().trim();
+    (!text.is_empty()).then(|| shortened(text.to_owned(), SOURCE_BYTES))
 }
 
 /// What `describe` in `errors.js` says about a thrown value.

@@ -43,6 +43,7 @@ struct Request {
     params: Box<RawValue>,
     output_bytes: usize,
     has_traceback: bool,
+    has_guard: bool,
     servers: Option<Vec<String>>,
 }
 
@@ -86,7 +87,13 @@ impl<'js> Stage<'_, 'js> {
                 ))
             })?;
         }
-        let servers = check::check(&compiled.facts, self.globals, self.exports, &mut Host { stage: self }).map_err(refused)?;
+        let context = check::Context {
+            globals: self.globals,
+            exports: self.exports,
+            has_guard: request.has_guard,
+        };
+        let servers = check::check(&compiled.facts, context, &mut Host { stage: self })
+            .map_err(|refusals| Box::new(Failure::of_all(refusals, source)))?;
         let Compiled {
             javascript,
             positions,

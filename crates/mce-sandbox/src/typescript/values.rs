@@ -292,7 +292,7 @@ impl<'js> Encoder<'js> {
     }
 
     fn shown_place(&self) -> String {
-        crate::frames::shortened(self.place.clone(), PLACE_BYTES)
+        crate::program::shortened(self.place.clone(), PLACE_BYTES)
     }
 
     fn refused(&self, kind: &str) -> Problem {

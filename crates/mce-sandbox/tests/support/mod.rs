@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mce_sandbox::{
     BoxFuture, CallFailure, Description, FunctionStub, HostCall, HostCalls, HostValue, Language, Launcher, Limits, Outcome, PaginationStub,
-    ParameterStub, Program, Sandbox, SandboxOptions, SearchBy,
+    ParameterStub, Program, ResultStub, Sandbox, SandboxOptions, SearchBy,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -37,6 +37,7 @@ pub(crate) fn options() -> SandboxOptions {
         },
         without_layers: Vec::new(),
         has_tracebacks: false,
+        has_guard: false,
     }
 }
 
@@ -125,7 +126,7 @@ impl HostCalls for Api {
     fn call(&self, call: HostCall) -> BoxFuture<'_, Result<HostValue, CallFailure>> {
         Box::pin(async move {
             match call {
-                HostCall::Servers {} => Ok(raw(&json!(["demo", "locked", "calendar"]))),
+                HostCall::Servers {} => Ok(raw(&json!(["demo", "locked", "calendar", "typed"]))),
                 HostCall::Search { query, by, limit, .. } => match by {
                     SearchBy::Name if query == "mcp__nope__get_item" => Ok(raw(&json!([]))),
                     SearchBy::Name => Ok(raw(&json!([{ "name": query }]))),
@@ -276,6 +277,14 @@ fn describe(server: &str, names: &[String]) -> Result<HostValue, CallFailure> {
                 ..stub("list_items", "demo.list_items", &[])
             },
         ],
+        "typed" => vec![FunctionStub {
+            parameters: ["string", "integer", "number"].map(typed).to_vec(),
+            result: Some(ResultStub {
+                list: false,
+                fields: ["name", "full_name", "items"].map(str::to_owned).to_vec(),
+            }),
+            ..stub("find", "demo.get_item", &[])
+        }],
         // It has the name of a module of the standard library.
         "calendar" => vec![stub("get_item", "demo.get_item", &[("id", true, None)])],
         "locked" => vec![stub("get_thing", "locked.get_thing", &[("id", true, None)])],
@@ -329,6 +338,7 @@ fn stub(name: &str, function: &str, parameters: &[(&str, bool, Option<Vec<Value>
         signature: format!("{name}(...) -> dict"),
         pagination: None,
         open: false,
+        result: None,
     }
 }
 
@@ -337,8 +347,17 @@ fn parameter(name: &str, required: bool, literals: Option<Vec<Value>>) -> Parame
         name: name.to_owned(),
         required,
         literals,
+        types: None,
         query: None,
         whole: false,
+    }
+}
+
+/// An argument that has the name of its type.
+fn typed(kind: &str) -> ParameterStub {
+    ParameterStub {
+        types: Some(vec![kind.to_owned()]),
+        ..parameter(kind, false, None)
     }
 }
 

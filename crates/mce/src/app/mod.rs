@@ -8,6 +8,7 @@ mod compile;
 mod discovery;
 mod documents;
 mod fit;
+mod lint;
 mod lock;
 mod model;
 mod narrowed;
@@ -42,6 +43,7 @@ pub(crate) use self::answer::{CallGroup, RunAnswer};
 pub(crate) use self::calls::Called;
 pub(crate) use self::compile::{CompileOptions, Compiler, Sources};
 pub(crate) use self::discovery::{Discovery, Wanted};
+use self::lint::Lint;
 pub(crate) use self::lock::LockUse;
 use self::model::Model;
 pub(crate) use self::model::{ModelLeave, ModelUse};
@@ -76,6 +78,8 @@ pub(crate) struct App {
     discovery: Arc<Discovery>,
     broker: Arc<Broker>,
     sandbox: Sandbox,
+    /// If programs are read by `ruff` first.
+    lint: Option<Lint>,
     recipes: Recipes,
     results: Arc<Results>,
     skills: Skills,
@@ -94,6 +98,17 @@ pub(crate) struct RunReport {
     pub(crate) contents: Vec<Content>,
     /// How much of the client's language model was used.
     pub(crate) model: ModelUse,
+}
+
+impl RunReport {
+    /// Of a program that was not started.
+    fn refused(error: ProgramError) -> Self {
+        Self {
+            answer: RunAnswer::refused(error),
+            contents: Vec::new(),
+            model: ModelUse::default(),
+        }
+    }
 }
 
 /// On whose behalf something is run or called.
@@ -183,6 +198,9 @@ impl App {
             discovery: Arc::new(Discovery::new(catalog, Arc::clone(&upstreams))),
             broker,
             sandbox: Sandbox::new(sandbox_options(setup, &settings)?),
+            lint: settings
+                .is_lint_enabled
+                .then(|| Lint::new(setup.environment.get("PATH").map_or("", String::as_str))),
             recipes,
             results: Arc::new(results),
             skills: Skills::new(&settings),
@@ -381,11 +399,7 @@ impl App {
             Err(error) => {
                 let mut refused = program_error(ErrorKind::Argument, error.to_string());
                 refused.hint = error.hint().map(str::to_owned);
-                return RunReport {
-                    answer: RunAnswer::refused(refused),
-                    contents: Vec::new(),
-                    model: ModelUse::default(),
-                };
+                return RunReport::refused(refused);
             }
         };
         let language = if recipe.language == Language::TypeScript.as_str() {
@@ -400,6 +414,11 @@ impl App {
 
     /// Runs a program once.
     pub(crate) async fn run_program(&self, language: Language, source: String, params: Map<String, Value>, behalf: &Behalf) -> RunReport {
+        if let (Some(lint), Language::Python) = (&self.lint, language)
+            && let Some(fault) = lint.fault(&source).await
+        {
+            return RunReport::refused(fault);
+        }
         let calls = RunCalls {
             broker: Arc::clone(&self.broker),
             discovery: Arc::clone(&self.discovery),
@@ -489,6 +508,7 @@ fn program_error(kind: ErrorKind, message: String) -> ProgramError {
         body: None,
         function: None,
         traceback: None,
+        also: Vec::new(),
     }
 }
 
@@ -562,5 +582,6 @@ fn sandbox_options(setup: &Setup, settings: &Settings) -> Result<SandboxOptions,
         },
         without_layers: settings.sandbox.without_layers.clone(),
         has_tracebacks: settings.is_debug,
+        has_guard: settings.sandbox.has_guard,
     })
 }

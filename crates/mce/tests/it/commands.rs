@@ -3,7 +3,7 @@
 use mce_test::{FakeAnswer, FakeApi};
 use serde_json::{Value, json};
 
-use crate::project::{Project, shop_config, shop_document};
+use crate::project::{Ended, Project, shop_config, shop_document};
 
 #[test]
 fn exit_codes_are_0_1_and_2() {
@@ -298,4 +298,52 @@ fn servers_of_other_programs_are_told_and_keep_nothing_from_working() {
     assert_eq!(project.run(&["call", "shop.get_item", "--id", "5"]).code, 0);
     let without = project.with("MCE_DISCOVER", "false").run(&["config", "show"]);
     assert!(!without.out.contains("servers.files.") && without.err.is_empty(), "{}", without.err);
+}
+
+/// `ruff` is in the virtual environment that `scripts/test` makes.
+#[test]
+fn programs_are_read_by_ruff_first_where_that_is_wanted() {
+    let bin = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-python/bin");
+    if !bin.join("ruff").exists() {
+        eprintln!("NOT RUN: no `ruff` in {}; `scripts/test` installs it", bin.display());
+        return;
+    }
+    let project = Project::empty();
+    let python = project.command(&[]);
+    let inherited = python
+        .get_envs()
+        .find(|(name, _)| *name == "PATH")
+        .and_then(|(_, value)| value?.to_str())
+        .unwrap();
+    let path = format!("{}:{inherited}", bin.canonicalize().unwrap().display());
+    project.write("wrong.py", "import os\nx = 1\nresult = y + f'nothing'\n");
+    project.write("right.py", "import asyncio\nawait asyncio.sleep(0)\nresult = 'a line that is long: ' + 'x' * 100  # and a comment that makes it longer still\n");
+    let run = |file: &str, is_enabled: &str| {
+        let mut command = project.command(&["exec", file, "--json"]);
+        Ended::of(command.env("PATH", &path).env("MCE_LINT_ENABLED", is_enabled).output().unwrap())
+    };
+    let ended = run("wrong.py", "true");
+    let error = ended.json()["error"].clone();
+    assert_eq!(
+        (ended.code, &error["type"], &error["line"]),
+        (1, &json!("syntax"), &json!(1)),
+        "{ended:?}"
+    );
+    let messages: Vec<_> = error["also"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| found["message"].to_string())
+        .collect();
+    assert!(
+        error["message"].as_str().unwrap().contains("F401") && messages.iter().any(|message| message.contains("F821")),
+        "{error}"
+    );
+    assert_eq!(run("right.py", "true").code, 0);
+    assert!(
+        run("wrong.py", "false").json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("NameError")
+    );
 }

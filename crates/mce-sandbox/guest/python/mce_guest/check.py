@@ -1,48 +1,67 @@
-"""Checks imports and calls of a program against the catalog before it starts: then nothing has happened yet.
+"""Checks a program against the catalog before it starts: then nothing has happened yet.
 
-It refuses only what is certain: names that are bound once, at import, and arguments that are written out.
+It refuses only what is certain: names that are bound once, at import, and arguments that are written out. All that is found is
+told at once.
 """
 
 import ast
 import sys
 
-from .failures import ArgumentError, CallError, Refused
-from .servers import arguments_of, check_literal
+from .failures import CallError, Refused, similar
+from .guard import guard
+from .servers import OfType, faults_of
 
 
-def check(tree, servers):
-    """Raises Refused for a function, an argument or a literal that does not exist."""
-    imports = _Imports()
+def check(tree, servers, has_guard=False):
+    """Raises Refused for a function, an argument, a literal or a field that does not exist, and for what cannot work here."""
     try:
+        imports = _Imports()
         imports.visit(tree)
+        found = guard(tree) if has_guard else []
+        if imports.functions or imports.modules:
+            found += _faults(tree, imports, servers)
     except RecursionError:
         # A very deep tree is not checked beforehand; each call is checked when it is made.
         return
-    if not imports.functions and not imports.modules:
-        return
+    if found:
+        first, *others = sorted(found, key=lambda fault: fault.line or 0)
+        first.also = others
+        raise first
+
+
+def _faults(tree, imports, servers):
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     wanted = {}
-    for server, name, node in imports.functions.values():
+    for server, name, _, node in imports.functions.values():
         wanted.setdefault(server, {})[name] = node
-    used = []
+    of_modules = {}
     for call in calls:
-        server, name = _module_call(call.func, imports.modules)
+        server, part, name = _module_call(call.func, imports.modules)
         if server and not name.startswith("_"):
-            used.append((call, server, name))
+            of_modules[call] = server, part, name
             wanted.setdefault(server, {}).setdefault(name, None if server in imports.guarded else call.func)
-    for server in {*wanted, *imports.modules.values()} & sys.stdlib_module_names:
+    for server in {*wanted, *(server for server, _ in imports.modules.values())} & sys.stdlib_module_names:
         servers.insert(server)
-    stubs = {server: _stubs(servers, server, names) for server, names in wanted.items()}
+    found, stubs = [], {}
+    for server, names in wanted.items():
+        stubs[server] = _stubs(servers, server, names, found)
+    known = {}
     for call in calls:
         called = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in ("with_headers", "with_content") else call.func
-        if isinstance(called, ast.Name) and called.id in imports.functions and called.id not in imports.rebound:
-            server, name, _ = imports.functions[called.id]
-            _check_call(call, stubs[server].get(name))
-    for call, server, name in used:
-        _check_call(call, stubs[server].get(name))
+        if call in of_modules:
+            server, part, name = of_modules[call]
+        elif isinstance(called, ast.Name) and called.id in imports.functions and called.id not in imports.rebound:
+            server, name, part, _ = imports.functions[called.id]
+        else:
+            continue
+        stub = stubs[server].get(name)
+        if stub is not None:
+            found += _call_faults(call, stub)
+            known[call] = stub, part == "aio", called is not call.func
+    return found + _Uses(tree, known).found
 
 
-def _stubs(servers, server, names):
+def _stubs(servers, server, names, found):
     try:
         known, unknown = servers.stubs(server, list(names))
     except CallError:
@@ -51,42 +70,173 @@ def _stubs(servers, server, names):
     for name, node in names.items():
         if name not in known and node is not None:
             hint = unknown.get(name) or None
-            raise Refused(f"server `{server}` has no function `{name[:100]}`", node.lineno, hint, f"{server}.{name}"[:200])
+            found.append(Refused(f"server `{server}` has no function `{name[:100]}`", node.lineno, hint, f"{server}.{name}"[:200]))
     return known
 
 
-def _check_call(call, stub):
-    if stub is None:
-        return
+def _call_faults(call, stub):
     is_open = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
-    try:
-        if not is_open:
-            given = arguments_of(stub, call.args, {k.arg: k.value for k in call.keywords})
-        else:
-            names = {p["name"] for p in stub["parameters"]}
-            given = {k.arg: k.value for k in call.keywords if k.arg}
-            arguments_of({**stub, "parameters": [{**p, "required": False} for p in stub["parameters"]]}, [], given)
-            given = {name: value for name, value in given.items() if name in names}
-        for parameter in stub["parameters"]:
-            value = given.get(parameter["name"])
-            if isinstance(value, ast.Constant):
-                check_literal(stub["function"], parameter, value.value)
-    except ArgumentError as error:
-        raise Refused(error.message, call.lineno, error.hint, error.function) from None
+    args = [] if is_open else [_literal(node) for node in call.args]
+    kwargs = {k.arg: _literal(k.value) for k in call.keywords if k.arg}
+    return [Refused(message, call.lineno, hint, stub["function"]) for message, hint in faults_of(stub, args, kwargs, is_open, True)]
+
+
+def _literal(node):
+    """The value that is written out, as far as it is; else the node itself, of which nothing is known."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        number = node.operand.value
+        return -number if type(number) in (int, float) else node
+    if isinstance(node, ast.Constant):
+        return node.value
+    for kind, nodes in (("array", (ast.List, ast.ListComp, ast.Tuple)), ("object", (ast.Dict, ast.DictComp)), ("string", ast.JoinedStr)):
+        if isinstance(node, nodes):
+            return OfType(kind)
+    return node
 
 
 def _module_call(function, modules):
-    """(server, name) of `alias.name(...)` or `server.functions.name(...)`, else ("", "")."""
+    """(server, part, name) of `alias.name(...)` or `server.functions.name(...)`, else ("", "", "")."""
     if not isinstance(function, ast.Attribute):
-        return "", ""
+        return "", "", ""
     path, node = [], function.value
     while isinstance(node, ast.Attribute):
         path.insert(0, node.attr)
         node = node.value
     if isinstance(node, ast.Name):
         path.insert(0, node.id)
-        return modules.get(".".join(path), ""), function.attr
-    return "", ""
+        return *modules.get(".".join(path), ("", "")), function.attr
+    return "", "", ""
+
+
+class _Uses(ast.NodeVisitor):
+    """How the values of known calls are used: awaited or not, and by which fields."""
+
+    def __init__(self, tree, known):
+        self.known = known
+        self.found = []
+        self.names = _single_values(tree)
+        self._is_guarded = False
+        self.visit(tree)
+
+    def _tell(self, node, message, hint, stub):
+        if not self._is_guarded:
+            self.found.append(Refused(message, node.lineno, hint, stub["function"]))
+
+    def _value_of(self, node):
+        """The stub whose value an expression is, and whether that must still be awaited."""
+        if isinstance(node, ast.Name):
+            node = self.names.get(node.id)
+        is_awaited = isinstance(node, ast.Await)
+        call = node.value if is_awaited else node
+        stub, is_aio, is_whole = self.known.get(call, (None, False, False))
+        if stub is None or is_whole or is_awaited and not is_aio:
+            return None, False
+        return stub, is_aio and not is_awaited
+
+    def visit_Try(self, node):
+        was, self._is_guarded = self._is_guarded, self._is_guarded or bool(node.handlers)
+        for statement in node.body:
+            self.visit(statement)
+        self._is_guarded = was
+        for statement in [*node.handlers, *node.orelse, *node.finalbody]:
+            self.visit(statement)
+
+    visit_TryStar = visit_Try
+
+    def visit_Await(self, node):
+        stub, is_aio, _ = self.known.get(node.value, (None, True, False))
+        if stub and not is_aio:
+            server = stub["function"].partition(".")[0]
+            hint = f"leave out `await`, or import it from `{server}.aio`"
+            self._tell(node, f"`{stub['function']}` of `{server}.functions` gives its value at once", hint, stub)
+        self.generic_visit(node)
+
+    def visit_Expr(self, node):
+        stub, is_aio, _ = self.known.get(node.value, (None, False, False))
+        is_last = node is self.last
+        if stub and is_aio and not is_last:
+            self._tell(node, f"`{stub['function']}` of `aio` is called and never awaited", "put `await` before the call", stub)
+        self.generic_visit(node)
+
+    def visit_Module(self, node):
+        self.last = node.body[-1] if node.body else None
+        self.generic_visit(node)
+
+    def visit_For(self, node):
+        stub, is_coroutine = self._value_of(node.iter)
+        if stub and is_coroutine:
+            self._tell(node.iter, f"the value of `{stub['function']}` is used before it is awaited", "put `await` before the call", stub)
+        self.generic_visit(node)
+
+    def visit_Subscript(self, node):
+        stub, is_coroutine = self._value_of(node.value)
+        if stub and is_coroutine:
+            self._tell(node, f"the value of `{stub['function']}` is used before it is awaited", "put `await` before the call", stub)
+        elif stub and isinstance(node.slice, ast.Constant) and isinstance(node.ctx, ast.Load):
+            self._check_key(node, stub, node.slice.value)
+        self.generic_visit(node)
+
+    def _check_key(self, node, stub, key):
+        result = stub.get("result")
+        if not result or result["list"] or type(key) is not str or key in result["fields"]:
+            return
+        # Answers may have more fields than documents say: only what looks like a slip is certain enough.
+        close = _slip(key, result["fields"])
+        if close:
+            hint = f"did you mean `{close}`? (what the document lacks can be had by `.get({key!r})`)"
+            self._tell(node, f"the value of `{stub['function']}` has no `{key}`", hint, stub)
+
+    def visit_Attribute(self, node):
+        stub, is_coroutine = self._value_of(node.value)
+        result = stub.get("result") if stub else None
+        if stub and is_coroutine:
+            if node.attr not in ("send", "throw", "close"):
+                self._tell(node, f"the value of `{stub['function']}` is used before it is awaited", "put `await` before the call", stub)
+        elif result and not any(hasattr(kind, node.attr) for kind in (dict, list, str)):
+            close = node.attr if node.attr in result["fields"] else _slip(node.attr, result["fields"]) or node.attr
+            hint = "it is a list of plain data: write `[0][name]`" if result["list"] else f"answers are plain data: write `[{close!r}]`"
+            self._tell(node, f"the value of `{stub['function']}` has no attribute `{node.attr}`", hint, stub)
+        self.generic_visit(node)
+
+
+def _slip(key, fields):
+    """The field that is meant by a name that differs by case, underscores or a letter."""
+    plain = {field.replace("_", "").replace("-", "").lower(): field for field in fields}
+    close = plain.get(key.replace("_", "").replace("-", "").lower())
+    if close is None and len(key) > 3:
+        close = similar(key, fields)
+        if close is not None and (abs(len(close) - len(key)) > 1 or _differences(key, close) > 1):
+            close = None
+    return close
+
+
+def _differences(left, right):
+    """Letters by which two names differ at most, counted from both ends."""
+    shorter = min(len(left), len(right))
+    start = next((i for i in range(shorter) if left[i] != right[i]), shorter)
+    end = next((i for i in range(shorter - start) if left[-1 - i] != right[-1 - i]), shorter - start)
+    return max(len(left), len(right)) - start - end
+
+
+def _single_values(tree):
+    """Names that are bound once in the whole text, by an assignment, with what is assigned."""
+    values, bound = {}, {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            bound[node.id] = bound.get(node.id, 0) + 1
+        elif isinstance(node, ast.arg):
+            bound[node.arg] = 2
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            bound[node.name] = 2
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            bound.update(dict.fromkeys(node.names, 2))
+        elif isinstance(node, ast.alias):
+            bound[node.asname or node.name] = 2
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+            bound[node.name] = 2
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            values[node.targets[0].id] = node.value
+    return {name: value for name, value in values.items() if bound.get(name) == 1}
 
 
 class _Imports(ast.NodeVisitor):
@@ -106,21 +256,21 @@ class _Imports(ast.NodeVisitor):
         for alias in node.names:
             bound = alias.asname or alias.name
             if part in ("functions", "aio") and alias.name != "*":
-                if bound in self.functions and self.functions[bound][:2] != (server, alias.name):
+                if bound in self.functions and self.functions[bound][:3] != (server, alias.name, part):
                     self.rebound.add(bound)
                 if not self._is_guarded:
-                    self.functions[bound] = (server, alias.name, node)
+                    self.functions[bound] = (server, alias.name, part, node)
             elif not part and alias.name in ("functions", "aio") and server not in sys.stdlib_module_names:
-                self._add_module(bound, server)
+                self._add_module(bound, server, alias.name)
 
     def visit_Import(self, node):
         for alias in node.names:
             server, _, part = alias.name.partition(".")
             if part in ("functions", "aio"):
-                self._add_module(alias.asname or alias.name, server)
+                self._add_module(alias.asname or alias.name, server, part)
 
-    def _add_module(self, path, server):
-        self.modules[path] = server
+    def _add_module(self, path, server, part):
+        self.modules[path] = server, part
         if self._is_guarded:
             self.guarded.add(server)
 

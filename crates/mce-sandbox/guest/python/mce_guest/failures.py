@@ -12,6 +12,8 @@ from .values import ValueProblem
 FILE = "<program>"
 MESSAGE_CHARS = 2000
 BODY_CHARS = 500
+# Faults of a text that are told beside the first.
+_ALSO = 20
 FETCH_HINT = (
     "programs have no network of their own: `from mce import fetch` reaches the hosts of `MCE_ALLOWED_DOMAINS`, "
     "and functions of servers all else"
@@ -131,17 +133,28 @@ def did_you_mean(name, names):
 class Refused(Exception):
     """The program is refused before it starts."""
 
-    def __init__(self, message, line=None, hint=None, function=None):
+    def __init__(self, message, line=None, hint=None, function=None, type="argument"):
         super().__init__(message)
         self.line = line
         self.hint = hint
         self.function = function
+        self.type = type
+        # What else is wrong with the text.
+        self.also = []
 
 
 def describe(error, lines, has_traceback):
     """The error object of a run for whatever a program raised. `lines` is the program's text."""
     if isinstance(error, Refused):
-        return _object("argument", str(error), error.line, lines, error.hint, function=error.function)
+        described = _object(error.type, str(error), error.line, lines, error.hint, function=error.function)
+        told = error.line
+        for other in error.also[:_ALSO]:
+            finding = _object(None, str(other), other.line, lines, other.hint)
+            if other.line == told:
+                finding.pop("source", None)
+            described.setdefault("also", []).append(finding)
+            told = other.line
+        return described
     if isinstance(error, SyntaxError) and error.filename == FILE and _line_of(error) is None:
         return _object("syntax", f"{type(error).__name__}: {_text(error.msg)}", error.lineno, lines, _syntax_hint(error))
     if isinstance(error, ValueProblem):
@@ -168,7 +181,7 @@ def describe(error, lines, has_traceback):
 
 
 def _object(kind, message, line, lines, hint, **more):
-    described = {"type": kind, "message": _text(message)}
+    described = {"type": kind, "message": _text(message)} if kind else {"message": _text(message, 500)}
     if isinstance(line, int) and 0 < line <= max(len(lines), 1):
         described["line"] = line
         source = lines[line - 1].strip() if line <= len(lines) else ""
@@ -259,6 +272,8 @@ def _hint_of(error):
         return "use a loop, or check the case that ends the recursion"
     if isinstance(error, ModuleNotFoundError):
         return _import_hint(error)
+    if isinstance(error, FileNotFoundError):
+        return "programs see no files but their own in `/tmp`: a function of a server may read what is meant"
     if isinstance(error, PermissionError):
         return "programs run without network, processes and host files; write to `/tmp` only"
     return None

@@ -7,45 +7,80 @@ import keyword
 import sys
 import types
 
-from .failures import ArgumentError, CallError, did_you_mean
+from .failures import ArgumentError, CallError, did_you_mean, similar
 
 _PARTS = ("functions", "aio")
 
 
+class OfType:
+    """A value of which a program's text tells the type alone, by its name in JSON."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+# Types in JSON. Whatever else is given is known only when the program runs.
+_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
+
+
 def arguments_of(stub, args, kwargs):
     """The named arguments of a call, in the order of the signature. Raises ArgumentError."""
+    for message, hint in faults_of(stub, args, kwargs):
+        raise ArgumentError(message, function=stub["function"], hint=hint)
+    return {**dict(zip([p["name"] for p in stub["parameters"]], args)), **kwargs}
+
+
+def faults_of(stub, args, kwargs, is_open=False, is_written=False):
+    """What is wrong with the arguments of a call: (message, hint) of each. An open call may have further arguments. Types are
+    looked at only where they are written in the text: the host looks at those of values."""
     parameters = stub["parameters"]
     names = [p["name"] for p in parameters]
     function = stub["function"]
     if len(args) > len(names):
         plural = "argument" if len(names) == 1 else "arguments"
-        raise ArgumentError(f"`{function}` takes {len(names)} {plural}, not {len(args)}", function=function, hint=stub["signature"])
-    given = dict(zip(names, args))
+        yield f"`{function}` takes {len(names)} {plural}, not {len(args)}", stub["signature"]
+        return
+    given, meant = dict(zip(names, args)), set()
     for name, value in kwargs.items():
         if name not in names and not stub.get("open"):
+            meant.add(similar(name, names))
             hint = did_you_mean(name, names) or f"its arguments: {', '.join(f'`{n}`' for n in names) or 'none'}"
-            raise ArgumentError(f"`{function}` has no argument `{name}`", function=function, hint=hint)
-        if name in given:
-            raise ArgumentError(f"`{function}` got `{name}` twice", function=function)
-        given[name] = value
-    missing = [p["name"] for p in parameters if p["required"] and p["name"] not in given]
-    if missing:
+            yield f"`{function}` has no argument `{name}`", hint
+        elif name in given:
+            yield f"`{function}` got `{name}` twice", None
+        else:
+            given[name] = value
+    missing = [p["name"] for p in parameters if p["required"] and p["name"] not in given and p["name"] not in meant]
+    if missing and not is_open:
         listed = ", ".join(f"`{name}`" for name in missing)
-        raise ArgumentError(f"`{function}` needs {listed}", function=function, hint=stub["signature"])
+        yield f"`{function}` needs {listed}", stub["signature"]
     for parameter in parameters:
         if parameter["name"] in given:
-            check_literal(function, parameter, given[parameter["name"]])
-    return given
+            value = given[parameter["name"]]
+            fault = _wrong_literal(function, parameter, value) or is_written and _wrong_type(parameter, value)
+            if fault:
+                yield fault
 
 
-def check_literal(function, parameter, value):
-    """Refuses a text or number that is none of the argument's few known values."""
+def _wrong_literal(function, parameter, value):
+    """A text, number or truth value that is none of the argument's few known ones."""
     literals = parameter.get("literals")
     if not literals or type(value) not in (str, int, bool) or value in literals:
-        return
+        return None
     listed = ", ".join(repr(literal) for literal in literals[:20])
     hint = (did_you_mean(value, literals) if type(value) is str else None) or f"one of: {listed}"
-    raise ArgumentError(f"`{parameter['name']}` of `{function}` cannot be {value!r:.100}", function=function, hint=hint)
+    return f"`{parameter['name']}` of `{function}` cannot be {value!r:.100}", hint
+
+
+def _wrong_type(parameter, value):
+    """A value of a type that is none of the argument's."""
+    types = parameter.get("types")
+    kind = value.name if isinstance(value, OfType) else _TYPES.get(type(value))
+    is_number = kind == "integer" and "number" in types or "integer" in types and type(value) is float and value.is_integer() if types else True
+    if kind is None or is_number or kind in types:
+        return None
+    got = f"the string `{value[:50]}`" if type(value) is str else f"{'an' if kind[0] in 'aio' else 'a'} {kind}"
+    return f"`{parameter['name']}`: expected {' or '.join(types)}, got {got}", None
 
 
 class Servers:

@@ -76,7 +76,7 @@ class Worker:
     def _rehearse(self, sources):
         """Goes through runs without a host: what the interpreter makes on first use is then made once, not in each worker."""
         for source in sources:
-            _run({"source": source, "params": {}, "output_bytes": 1000, "has_traceback": False}, self._servers, self._provided)
+            _run({"source": source, "params": {}, "output_bytes": 1000, "has_traceback": False, "has_guard": True}, self._servers, self._provided)
 
 
 def _run(message, servers, provided):
@@ -86,7 +86,7 @@ def _run(message, servers, provided):
     lines = source.splitlines() if "\f" not in source and "\v" not in source else source.split("\n")
     try:
         tree = program.parse(source)
-        check.check(tree, servers)
+        check.check(tree, servers, message["has_guard"])
         value = program.run(tree, source, message["params"], provided)
         program.finish_calls(servers.host.channel)
         contents = []

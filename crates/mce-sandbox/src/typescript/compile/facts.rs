@@ -13,6 +13,7 @@ use oxc::syntax::symbol::SymbolFlags;
 use serde_json::Value;
 
 use super::line_of;
+use super::uses::{Unguarded, Use, Uses};
 
 /// The module of all servers.
 pub(in crate::typescript) const SERVERS: &str = "mce:servers";
@@ -24,8 +25,12 @@ pub(in crate::typescript) struct Facts {
     pub(in crate::typescript) imports: Vec<Import>,
     /// Calls of functions of what may be servers, with arguments as far as they are written out.
     pub(in crate::typescript) calls: Vec<Call>,
+    /// What is done with the values of calls.
+    pub(in crate::typescript) uses: Vec<Use>,
     /// Names that the text uses and does not define.
     pub(in crate::typescript) free: BTreeSet<String>,
+    /// Those of them that are used where nothing guards them.
+    pub(in crate::typescript) unguarded: Vec<Unguarded>,
     /// Those of them that it assigns.
     pub(in crate::typescript) written: Vec<String>,
     /// Top-level names that it defines.
@@ -54,6 +59,8 @@ pub(in crate::typescript) struct Call {
     pub(in crate::typescript) function: String,
     pub(in crate::typescript) arguments: Arguments,
     pub(in crate::typescript) line: u32,
+    /// Where it begins in the text, which tells calls apart.
+    pub(in crate::typescript) start: u32,
 }
 
 /// What the called function is a member of.
@@ -84,6 +91,8 @@ pub(in crate::typescript) struct Argument {
     pub(in crate::typescript) name: String,
     /// Its value, if it is a literal.
     pub(in crate::typescript) literal: Option<Value>,
+    /// The type of a value that is written out, by its name in JSON.
+    pub(in crate::typescript) kind: Option<&'static str>,
 }
 
 /// Reads a program whose names have been resolved.
@@ -116,6 +125,8 @@ pub(super) fn collect(program: &Program<'_>, scoping: &Scoping, source: &str, ha
     };
     calls.visit_program(program);
     let found = calls.found;
+    let uses = Uses::of(program, scoping, source);
+    let unguarded = uses.unguarded();
     let unresolved = scoping.root_unresolved_references();
     let is_written = |ids: &[oxc::syntax::reference::ReferenceId]| ids.iter().any(|&id| scoping.get_reference(id).is_write());
     let written = unresolved
@@ -128,6 +139,8 @@ pub(super) fn collect(program: &Program<'_>, scoping: &Scoping, source: &str, ha
     Facts {
         imports,
         calls: found,
+        uses: uses.found,
+        unguarded,
         free: unresolved.keys().map(ToString::to_string).collect(),
         written: written.collect(),
         defined: bindings.keys().map(ToString::to_string).collect(),
@@ -212,6 +225,7 @@ impl<'a> Visit<'a> for Calls<'_> {
                 function: member.property.name.to_string(),
                 arguments: read_arguments(&call.arguments),
                 line: line_of(self.source, member.property.span().start as usize),
+                start: call.span.start,
             });
         }
     }
@@ -229,6 +243,7 @@ fn read_arguments(given: &[Given<'_>]) -> Arguments {
                         Some(name) => members.push(Argument {
                             name,
                             literal: literal(&property.value),
+                            kind: kind(&property.value),
                         }),
                         None => is_open = true,
                     },
@@ -254,6 +269,19 @@ fn property_name(key: &PropertyKey<'_>) -> Option<String> {
     match key {
         PropertyKey::StaticIdentifier(name) => Some(name.name.to_string()),
         PropertyKey::StringLiteral(text) => Some(text.value.to_string()),
+        _ => None,
+    }
+}
+
+/// The type of what is written out; a whole number is an integer.
+fn kind(value: &Expression<'_>) -> Option<&'static str> {
+    match value {
+        Expression::StringLiteral(_) | Expression::TemplateLiteral(_) => Some("string"),
+        Expression::BooleanLiteral(_) => Some("boolean"),
+        Expression::NumericLiteral(number) if number.value.fract() == 0.0 => Some("integer"),
+        Expression::NumericLiteral(_) => Some("number"),
+        Expression::ArrayExpression(_) => Some("array"),
+        Expression::ObjectExpression(_) => Some("object"),
         _ => None,
     }
 }

@@ -8,6 +8,7 @@ mod facts;
 mod nesting;
 mod noted;
 mod positions;
+mod uses;
 
 use std::path::Path;
 
@@ -22,6 +23,7 @@ use serde_json::{Map, Value};
 
 pub(super) use self::facts::{Argument, Arguments, Call, Facts, Import, Receiver};
 pub(super) use self::positions::Positions;
+pub(super) use self::uses::Used;
 use crate::ErrorKind;
 
 /// The name of the program's module, as it stands in stack traces.

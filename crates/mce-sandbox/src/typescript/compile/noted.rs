@@ -14,7 +14,7 @@ use oxc::ast_visit::{VisitMut, walk_mut};
 use oxc::span::{GetSpan as _, Span};
 
 /// The global that gives back its argument.
-const HERE: &str = "__mce_here__";
+pub(super) const HERE: &str = "__mce_here__";
 
 /// The global that notes where a value was thrown, and gives it back.
 const THROWN: &str = "__mce_thrown__";
