@@ -1,7 +1,6 @@
 //! One call of a function, from its arguments to its answer.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,12 +8,13 @@ use mce_catalog::function::{Function, HttpTarget, Target};
 use mce_config::{ServerSettings, Settings};
 use reqwest::Request;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
 use crate::allowed_hosts::AllowedHosts;
 use crate::answer::{Answer, Reading, read_value, telling_headers};
 use crate::api_login::{self, ApiLogins, LoginWith};
 use crate::arguments::{Arguments, misfit, read_arguments};
-use crate::audit::Audit;
+use crate::audit::{Audit, Recorded, RunRecord};
 use crate::base_url::BaseUrl;
 use crate::call_error::{BrokerError, CallError, CallErrorKind};
 use crate::credential::{Credentials, credentials_for};
@@ -22,12 +22,13 @@ use crate::function_source::{FoundFunction, FunctionSource};
 use crate::http::{Http, assemble};
 use crate::page;
 use crate::pinned_resolver::PinnedResolver;
-use crate::policy;
+use crate::policy::{self, Decision};
 use crate::reach::{self, PrivateNames};
 use crate::redact::Redactor;
 use crate::request::{RequestParts, build_request};
 use crate::run_context::RunContext;
-use crate::upstream::{ClientRequests, Upstreams};
+use crate::tool::upstream_failure;
+use crate::upstream::{ClientRequests, Passed, UpstreamError, Upstreams};
 use crate::validate::{FunctionValidators, Validators};
 
 /// What a broker is made of.
@@ -36,8 +37,6 @@ pub struct BrokerOptions {
     pub settings: Arc<Settings>,
     /// Where functions are looked up.
     pub functions: Arc<dyn FunctionSource>,
-    /// The audit log; made if it does not exist, readable by its owner only. Its directory must exist.
-    pub audit_file: PathBuf,
     /// Limits of each call.
     pub limits: CallLimits,
     /// Who answers what MCP servers ask outside of calls.
@@ -108,7 +107,7 @@ pub struct CallRequest<'a> {
 #[derive(Debug)]
 pub struct Broker {
     pub(crate) options: BrokerOptions,
-    pub(crate) audit: Audit,
+    pub(crate) audit: Arc<Audit>,
     http: Http,
     /// For requests of programs' own. Apart from `http`, so that they share no connection with a call's credentials.
     pub(crate) fetch_http: Http,
@@ -140,7 +139,10 @@ impl Broker {
         let upstreams = Upstreams::with_client(&options.settings, &options.client);
         let servers = &options.settings.servers;
         Ok(Self {
-            audit: Audit::open(&options.audit_file)?,
+            audit: Arc::new(Audit::open(
+                &options.settings.audit,
+                Redactor::with_places(servers).learning(upstreams.learned()),
+            )?),
             http: Http::for_apis(options.limits.clone(), http),
             fetch_http: Http::for_programs(options.limits.clone(), fetch_http),
             private_names,
@@ -174,7 +176,7 @@ impl Broker {
         };
         outcome.inspect_err(|error| {
             if error.kind == CallErrorKind::Policy {
-                self.audit.refuse(request.run, request.function, error);
+                self.audit.refuse(request.run, request.function, error, None);
             }
         })
     }
@@ -203,7 +205,7 @@ impl Broker {
         }
         let logging_in = api_login::is_needed(&server.auth).then(|| parts.clone());
         let assembled = assemble(&base, parts, &credentials).map_err(|error| self.without_secrets(error))?;
-        let intent = self.audit.begin(request, function, &arguments)?;
+        let intent = self.audit.begin(request, function, &arguments, &Decision::by_default()).await?;
         let outcome = match logging_in {
             None => self.send(found, target, assembled, &credentials).await,
             Some(parts) => {
@@ -314,6 +316,44 @@ impl Broker {
         })
     }
 
+    /// Writes to the audit log that a program of this run starts. Dropped without an end, it says that nobody waited for that.
+    pub fn begin_run(&self, run: &RunContext, language: &str) -> RunRecord<'_> {
+        self.audit.begin_run(run, language)
+    }
+
+    /// Writes to the audit log that something was refused before it became a call or a run.
+    pub fn record_refusal(&self, run: &RunContext, reference: &str, error: &CallError) {
+        self.audit.refuse(run, reference, error, None);
+    }
+
+    /// The client, with a record of each question that it is asked for this run.
+    pub fn recorded_client(&self, run: &RunContext, client: Arc<dyn ClientRequests>) -> Arc<dyn ClientRequests> {
+        Arc::new(Recorded {
+            audit: Arc::clone(&self.audit),
+            run: run.clone(),
+            client,
+        })
+    }
+
+    /// The result of a request that is passed on to an MCP server, as that wrote it. It is on record.
+    ///
+    /// # Errors
+    ///
+    /// As [`Upstreams::pass`].
+    pub async fn pass(&self, run: &RunContext, server: &str, passed: Passed, params: Map<String, Value>) -> Result<Value, UpstreamError> {
+        let begun = self
+            .audit
+            .begin_other(run, server, passed.method(), Some(&json!(params).to_string()));
+        let outcome = self.upstreams.pass(server, passed, params).await;
+        let error = outcome.as_ref().err().map(|error| self.without_secrets(upstream_failure(error)));
+        begun.end(match (&outcome, &error) {
+            (Ok(result), None) => Ok((None, result.to_string().len())),
+            (Err(_), Some(error)) => Err(error),
+            _ => Ok((None, 0)),
+        });
+        outcome
+    }
+
     /// JSON text of a program without configured secrets, which is JSON still. The text must be valid.
     pub fn redacted<'a>(&self, json: &'a str) -> Cow<'a, str> {
         self.redactor.json(json)
@@ -332,7 +372,6 @@ impl Broker {
 impl std::fmt::Debug for BrokerOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("BrokerOptions")
-            .field("audit_file", &self.audit_file)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }

@@ -128,11 +128,14 @@ impl Broker {
         let function = hop.function();
         let refused = |error: &CallError| {
             if error.kind == CallErrorKind::Policy {
-                self.audit.refuse(run, &function, error);
+                self.audit.refuse(run, &function, error, None);
             }
         };
         check_place(&self.allowed_hosts, &hop.url).inspect_err(refused)?;
-        let intent = self.audit.begin_fetch(run, &function, hop.method.as_str(), hop.body.as_deref())?;
+        let intent = self
+            .audit
+            .begin_fetch(run, &function, hop.method.as_str(), hop.body.as_deref())
+            .await?;
         let mut request = hop.request();
         *request.timeout_mut() = Some(deadline.saturating_duration_since(Instant::now()));
         let outcome = self.fetch_http.send_once(request).await;

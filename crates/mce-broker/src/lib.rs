@@ -39,6 +39,7 @@ mod upstream;
 mod validate;
 
 pub use answer::{Answer, AnswerValue};
+pub use audit::{AuditFault, AuditReader, AuditReport, RunEnd, RunRecord, is_under_way, verify_audit};
 pub use call::{Broker, BrokerOptions, CallLimits, CallRequest, Caller, Naming};
 pub use call_error::{BrokerError, CallError, CallErrorKind};
 pub use document::{DocumentError, DocumentFetcher};

@@ -11,6 +11,8 @@ pub struct RunContext {
     pub client: Option<String>,
     /// The SHA-256 of the program, in lower-case hex digits; none for a call that no program makes.
     pub code_sha256: Option<String>,
+    /// What the client's own records know its request by, such as a `traceparent`.
+    pub correlation: Option<String>,
 }
 
 impl RunContext {
@@ -21,6 +23,7 @@ impl RunContext {
             asker,
             client: None,
             code_sha256: None,
+            correlation: None,
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::call::{Broker, CallRequest, qualified};
 use crate::call_error::{CallError, CallErrorKind};
 use crate::function_source::FoundFunction;
 use crate::json_text::{MAX_DEPTH, is_shallow};
-use crate::policy;
+use crate::policy::{self, Decision};
 use crate::tool_fault::Refused;
 use crate::upstream::{ToolAnswer, ToolCall, UpstreamError};
 
@@ -33,7 +33,7 @@ impl Broker {
         let server = self.server(&function.server)?;
         let (arguments, members) = self.checked_members(request, found, tool)?;
         policy::check_function(server, function)?;
-        let intent = self.audit.begin(request, function, &arguments)?;
+        let intent = self.audit.begin(request, function, &arguments, &Decision::by_default()).await?;
         let outcome = self
             .send_to_tool(found, tool, members, request)
             .await
@@ -176,7 +176,7 @@ fn tool_failure(answer: &ToolAnswer) -> CallError {
     )
 }
 
-fn upstream_failure(error: &UpstreamError) -> CallError {
+pub(crate) fn upstream_failure(error: &UpstreamError) -> CallError {
     let kind = match error {
         UpstreamError::NotInTime { .. } => CallErrorKind::Timeout,
         UpstreamError::TooLarge { .. } => CallErrorKind::Output,

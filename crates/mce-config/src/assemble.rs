@@ -1,13 +1,13 @@
 //! The settings that are not a server's: their defaults and what is allowed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::field::Field;
 use crate::reader::{found, one_of};
 use crate::setting_fields::SettingFields;
 use crate::{
-    CallSettings, ClientSettings, ConfigError, DockerSettings, EnhanceSettings, LimitSettings, RecipeSettings, SandboxSettings,
-    ServeSettings, Settings, Surface,
+    AuditArguments, AuditSettings, AuditSync, CallSettings, ClientSettings, ConfigError, DockerSettings, EnhanceSettings, LimitSettings,
+    RecipeSettings, SandboxSettings, ServeSettings, Settings, Surface,
 };
 
 const LOG_LEVELS: [&str; 8] = ["info", "trace", "debug", "warn", "warning", "error", "critical", "off"];
@@ -44,8 +44,10 @@ pub(crate) struct Known {
 /// Reads all settings; `servers` is still empty.
 pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Result<Settings, ConfigError> {
     warn_of_no_effect(fields);
+    let data_dir = data_dir(fields, known.default_data_dir)?;
     let settings = Settings {
-        data_dir: data_dir(fields, known.default_data_dir)?,
+        audit: audit(fields, &data_dir)?,
+        data_dir,
         base_dir: known.base_dir,
         config_file: known.config_file,
         swagger_file: known.swagger_file,
@@ -94,6 +96,46 @@ fn data_dir(fields: &mut SettingFields<'_, '_>, default: PathBuf) -> Result<Path
         fields.reader.show_default("data_dir", &default.display());
         default
     })
+}
+
+fn audit(fields: &mut SettingFields<'_, '_>, data_dir: &Path) -> Result<AuditSettings, ConfigError> {
+    warn_of_no_audit(fields);
+    let file = if let Some(file) = fields.path("audit_log_path")? {
+        file
+    } else {
+        let file = data_dir.join("audit.jsonl");
+        fields.reader.show_default("audit_log_path", &file.display());
+        file
+    };
+    Ok(AuditSettings {
+        file,
+        arguments: match fields.word("audit_arguments", &["names", "none", "masked"])?.as_str() {
+            "none" => AuditArguments::None,
+            "masked" => AuditArguments::Masked,
+            _ => AuditArguments::Names,
+        },
+        max_bytes: fields.number("audit_max_bytes", 16 << 20, 4096..=1 << 40)?,
+        keep_days: fields.count("audit_keep_days", 90, 1..=36_500)?,
+        sync: match fields.word("audit_fsync", &["write", "never", "always"])?.as_str() {
+            "never" => AuditSync::Never,
+            "always" => AuditSync::Always,
+            _ => AuditSync::Write,
+        },
+    })
+}
+
+/// The seed's switch. What happened is on record, whoever wishes.
+fn warn_of_no_audit(fields: &mut SettingFields<'_, '_>) {
+    let Some(field) = fields.reader.variables.field("ENABLE_AUDIT_LOG") else {
+        return;
+    };
+    let is_off = field
+        .scalar("")
+        .is_ok_and(|text| matches!(text.trim().to_ascii_lowercase().as_str(), "false" | "0" | "no" | "off"));
+    if is_off {
+        let reason = "the audit log cannot be switched off; `audit_log_path` says where it is, `audit_arguments: none` keeps arguments out";
+        fields.reader.warn(field.place, "has no effect".to_owned(), Some(reason.to_owned()));
+    }
 }
 
 fn limits(fields: &mut SettingFields<'_, '_>) -> Result<LimitSettings, ConfigError> {

@@ -51,8 +51,9 @@ pub use policy::{AskerSetting, Budget, Comparison, Condition, PolicyRule, Policy
 pub use report::{MASK, Report, Shown, Warning};
 pub use secret::{MIN_SECRET_BYTES, Secret};
 pub use settings::{
-    Auth, CallSettings, ClientSettings, Credential, DockerSettings, EnhanceSettings, LimitSettings, Location, Origin, RecipeSettings,
-    SandboxSettings, ServeSettings, ServerSettings, SessionAuth, Settings, Surface, Unresolved,
+    AuditArguments, AuditSettings, AuditSync, Auth, CallSettings, ClientSettings, Credential, DockerSettings, EnhanceSettings,
+    LimitSettings, Location, Origin, RecipeSettings, SandboxSettings, ServeSettings, ServerSettings, SessionAuth, Settings, Surface,
+    Unresolved,
 };
 pub use source::{EntrySource, Place, Source};
 pub use upstream::{Era, HttpServer, HttpTransport, OAuthSettings, StdioServer, UpstreamSettings};

@@ -11,8 +11,13 @@ use crate::yaml::Node;
 use crate::{ConfigError, Place, Secret, Source};
 
 /// Every key of `mce.yaml` besides `servers`. Its variable is `MCE_` and the key in upper case.
-pub(crate) const SETTING_KEYS: [&str; 51] = [
+pub(crate) const SETTING_KEYS: [&str; 56] = [
     "allowed_domains",
+    "audit_arguments",
+    "audit_fsync",
+    "audit_keep_days",
+    "audit_log_path",
+    "audit_max_bytes",
     "cache_db_path",
     "cache_enabled",
     "cache_max_entries",
@@ -66,7 +71,9 @@ pub(crate) const SETTING_KEYS: [&str; 51] = [
 ];
 
 /// Variables of another program that mean the same as ours, which come first.
-const OTHER_NAMES: [(&str, &str); 3] = [
+const OTHER_NAMES: [(&str, &str); 5] = [
+    ("audit_keep_days", "AUDIT_LOG_RETENTION_DAYS"),
+    ("audit_log_path", "AUDIT_LOG_PATH"),
     ("max_sampling_rounds", "CODE_EXECUTOR_MAX_SAMPLING_ROUNDS"),
     ("max_sampling_tokens", "CODE_EXECUTOR_MAX_SAMPLING_TOKENS"),
     ("sampling_enabled", "CODE_EXECUTOR_SAMPLING_ENABLED"),

@@ -43,6 +43,8 @@ pub struct Settings {
     pub is_debug: bool,
     /// `MCE_LINT_ENABLED`: programs are checked with `ruff` first, if it is installed. Default false.
     pub is_lint_enabled: bool,
+    /// The audit log.
+    pub audit: AuditSettings,
     /// The engine `docker`.
     pub docker: DockerSettings,
     /// Better descriptions by a language model at compile time.
@@ -364,6 +366,44 @@ impl Surface {
             Self::Auto => "auto",
         }
     }
+}
+
+/// The audit log. It cannot be switched off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditSettings {
+    /// The file that is written. `MCE_AUDIT_LOG_PATH` or `AUDIT_LOG_PATH`; default `audit.jsonl` in the data directory. Files
+    /// that are full stand beside it.
+    pub file: PathBuf,
+    /// What of arguments is written. `MCE_AUDIT_ARGUMENTS`.
+    pub arguments: AuditArguments,
+    /// Bytes after which a new file is begun, as it is each day. `MCE_AUDIT_MAX_BYTES`, default 16 MiB.
+    pub max_bytes: u64,
+    /// Days for which full files are kept. `MCE_AUDIT_KEEP_DAYS` or `AUDIT_LOG_RETENTION_DAYS`, default 90.
+    pub keep_days: u32,
+    /// What must have reached the disk before the call is made. `MCE_AUDIT_FSYNC`.
+    pub sync: AuditSync,
+}
+
+/// What the audit log holds of arguments, besides their hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditArguments {
+    /// Nothing.
+    None,
+    /// Their names. The default.
+    Names,
+    /// Names and values, without secrets and cut.
+    Masked,
+}
+
+/// Which records must have reached the disk before one goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditSync {
+    /// None: the system writes them when it likes.
+    Never,
+    /// The intents of functions that write. The default.
+    Write,
+    /// All.
+    Always,
 }
 
 /// The engine `docker`.

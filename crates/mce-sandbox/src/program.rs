@@ -176,3 +176,23 @@ pub enum ErrorKind {
     /// A fault of ours.
     Internal,
 }
+
+impl ErrorKind {
+    /// As a model sees it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Syntax => "syntax",
+            Self::Argument => "argument",
+            Self::Api => "api",
+            Self::Tool => "tool",
+            Self::Policy => "policy",
+            Self::Approval => "approval",
+            Self::Timeout => "timeout",
+            Self::Memory => "memory",
+            Self::Output => "output",
+            Self::Exception => "exception",
+            Self::Busy => "busy",
+            Self::Internal => "internal",
+        }
+    }
+}

@@ -105,7 +105,7 @@ impl ApiLogins {
         if let Some(failure) = slot.failure.as_ref().filter(|failure| failure.retry_at > now) {
             return Err(failure.error.clone());
         }
-        let intent = with.audit.begin_login(with.run, &server.name)?;
+        let intent = with.audit.begin_other(with.run, &server.name, "login", None);
         // The endpoint may say again what it was sent.
         let outcome = log_in(server, with.http)
             .await

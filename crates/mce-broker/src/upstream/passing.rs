@@ -73,7 +73,7 @@ pub enum Passed {
 }
 
 impl Passed {
-    const fn method(self) -> &'static str {
+    pub(crate) const fn method(self) -> &'static str {
         match self {
             Self::Prompt => "prompts/get",
             Self::Resource => "resources/read",

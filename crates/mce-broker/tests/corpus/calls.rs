@@ -120,7 +120,6 @@ async fn call_all(files: &Files, document: &Document, outcome: &mut Outcome) {
     let options = BrokerOptions {
         settings: Arc::new(settings(home.path(), mock.port)),
         functions: Arc::clone(&current) as Arc<dyn FunctionSource>,
-        audit_file: home.path().join("audit.jsonl"),
         limits: CallLimits::default(),
         client: Arc::new(mce_broker::NoClient),
     };

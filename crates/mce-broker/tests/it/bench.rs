@@ -13,7 +13,9 @@ use mce_broker::{
 use mce_catalog::function::{
     Body, BodyFormat, BodyVariant, Effect, Function, HttpTarget, Location, Parameter, ParameterEncoding, Style, Target,
 };
-use mce_config::{Auth, LoadOptions, Location as Place, Origin, ServerSettings, Settings, ViewSettings, load};
+use mce_config::{
+    AuditArguments, AuditSettings, AuditSync, Auth, LoadOptions, Location as Place, Origin, ServerSettings, Settings, ViewSettings, load,
+};
 use mce_test::FakeApi;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -29,6 +31,7 @@ pub(crate) struct Bench {
     pub(crate) allowed_domains: Vec<String>,
     pub(crate) limits: CallLimits,
     pub(crate) functions: Vec<FoundFunction>,
+    pub(crate) audit: AuditSettings,
     folder: TempDir,
 }
 
@@ -47,16 +50,18 @@ impl Bench {
             security_schemes: BTreeMap::new(),
             filled: Vec::new(),
         });
+        let folder = tempfile::tempdir().unwrap();
         Self {
             api,
             server,
+            audit: audit_settings(folder.path().join("audit.jsonl")),
             allowed_domains: Vec::new(),
             limits: CallLimits {
                 total: Duration::from_secs(5),
                 ..CallLimits::default()
             },
             functions: functions.collect(),
-            folder: tempfile::tempdir().unwrap(),
+            folder,
         }
     }
 
@@ -74,15 +79,14 @@ impl Bench {
     }
 
     pub(crate) fn broker(&self) -> Broker {
-        Broker::new(self.options(self.audit_file())).unwrap()
+        Broker::new(self.options()).unwrap()
     }
 
-    pub(crate) fn options(&self, audit_file: PathBuf) -> BrokerOptions {
+    pub(crate) fn options(&self) -> BrokerOptions {
         let functions = Arc::new(Listed(self.functions.iter().cloned().map(Arc::new).collect()));
         BrokerOptions {
             settings: Arc::new(self.settings()),
             functions,
-            audit_file,
             limits: self.limits.clone(),
             client: Arc::new(mce_broker::NoClient),
         }
@@ -98,6 +102,7 @@ impl Bench {
             arguments: BTreeMap::new(),
         };
         let (mut settings, _) = load(&options).unwrap();
+        settings.audit.clone_from(&self.audit);
         settings.servers = vec![self.server.clone()];
         settings.allowed_domains.clone_from(&self.allowed_domains);
         settings
@@ -222,6 +227,17 @@ pub(crate) fn body(media_type: &str, format: BodyFormat, schema: Value) -> Body 
         is_required: true,
         description: String::new(),
         variants: vec![variant],
+    }
+}
+
+/// The defaults, in this file.
+pub(crate) fn audit_settings(file: PathBuf) -> AuditSettings {
+    AuditSettings {
+        file,
+        arguments: AuditArguments::Names,
+        max_bytes: 16 << 20,
+        keep_days: 90,
+        sync: AuditSync::Write,
     }
 }
 

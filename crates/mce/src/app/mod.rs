@@ -28,8 +28,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use mce_broker::{
-    Asker, Broker, BrokerOptions, CallLimits, CatalogSource, Change, Changed, ClientRequests, NewRecipe, NoClient, Recipes, ResultLimits,
-    Results, RunContext, UpstreamState, Upstreams,
+    Asker, Broker, BrokerOptions, CallError, CallErrorKind, CallLimits, CatalogSource, Change, Changed, ClientRequests, NewRecipe,
+    NoClient, Recipes, ResultLimits, Results, RunContext, RunEnd, UpstreamState, Upstreams,
 };
 use mce_catalog::catalog::Catalog;
 use mce_config::{ServerSettings, Settings};
@@ -114,6 +114,10 @@ impl RunReport {
 /// On whose behalf something is run or called.
 #[derive(Debug, Clone)]
 pub(crate) struct Behalf {
+    /// Of its run, in the audit log.
+    pub(crate) id: String,
+    /// What the client's own records know its request by.
+    pub(crate) correlation: Option<String>,
     /// Who wants it.
     pub(crate) asker: Asker,
     /// What the client calls itself.
@@ -130,6 +134,8 @@ impl Behalf {
     /// Of somebody who typed a command.
     pub(crate) fn person() -> Self {
         Self {
+            id: new_run_id(),
+            correlation: None,
             asker: Asker::Person,
             client_name: None,
             client: Arc::new(NoClient),
@@ -148,10 +154,11 @@ impl Behalf {
         }
     }
 
-    /// A new run, of this program if there is one.
-    fn run(&self, source: Option<&str>) -> RunContext {
+    /// The run, of this program if there is one.
+    pub(crate) fn run(&self, source: Option<&str>) -> RunContext {
         RunContext {
-            id: new_run_id(),
+            id: self.id.clone(),
+            correlation: self.correlation.clone(),
             asker: self.asker,
             client: self.client_name.clone(),
             code_sha256: source.map(|source| documents::sha256(source.as_bytes())),
@@ -184,7 +191,6 @@ impl App {
         let broker = Broker::new(BrokerOptions {
             settings: Arc::clone(&settings),
             functions: Arc::new(CatalogSource::new(Arc::clone(&catalog))),
-            audit_file: settings.data_dir.join("audit.jsonl"),
             limits: CallLimits {
                 total: settings.calls.total,
                 answer_bytes: settings.calls.answer_bytes,
@@ -219,6 +225,16 @@ impl App {
 
     pub(crate) fn discovery(&self) -> &Arc<Discovery> {
         &self.discovery
+    }
+
+    /// The client of a behalf, with a record of each question that it is asked.
+    pub(crate) fn recorded_client(&self, behalf: &Behalf) -> Arc<dyn ClientRequests> {
+        self.broker.recorded_client(&behalf.run(None), Arc::clone(&behalf.client))
+    }
+
+    /// What performs effects, for who passes requests on.
+    pub(crate) const fn broker(&self) -> &Arc<Broker> {
+        &self.broker
     }
 
     /// MCP servers of the settings.
@@ -398,6 +414,8 @@ impl App {
             Ok(recipe) => recipe,
             Err(error) => {
                 let mut refused = program_error(ErrorKind::Argument, error.to_string());
+                let unknown = CallError::new(CallErrorKind::Argument, error.to_string());
+                self.broker.record_refusal(&behalf.run(None), "run_cached_code", &unknown);
                 refused.hint = error.hint().map(str::to_owned);
                 return RunReport::refused(refused);
             }
@@ -438,12 +456,18 @@ impl App {
             params,
             wall: behalf.narrowed.wall,
         };
-        let outcome = self.sandbox.run(program, Arc::<RunCalls>::clone(&calls)).await;
-        let mut outcome = outcome;
+        let record = self.broker.begin_run(&calls.run, language.as_str());
+        let mut outcome = self.sandbox.run(program, Arc::<RunCalls>::clone(&calls)).await;
+        let groups = calls.groups();
+        record.end(RunEnd {
+            error: outcome.result.as_ref().err().map(|error| error.kind.as_str()),
+            calls: groups.iter().map(|group| group.count).sum(),
+            failed_calls: groups.iter().map(|group| group.failed).sum(),
+        });
         let mut contents = std::mem::take(&mut outcome.contents);
         outcome.result = outcome.result.map(|data| blocks::take_blocks(data, &mut contents));
         RunReport {
-            answer: RunAnswer::new(outcome, calls.groups()),
+            answer: RunAnswer::new(outcome, groups),
             contents,
             model: calls.model.used(),
         }

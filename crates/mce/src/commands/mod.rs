@@ -1,5 +1,7 @@
 //! The commands, one file each: typed arguments in, an exit code out.
 
+mod audit;
+mod audit_text;
 mod auth;
 mod call;
 mod clean;
@@ -11,6 +13,7 @@ mod functions;
 mod search;
 mod serve;
 
+pub(crate) use audit::audit;
 pub(crate) use auth::auth;
 pub(crate) use call::call;
 pub(crate) use clean::clean;

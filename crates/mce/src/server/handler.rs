@@ -18,14 +18,12 @@ use serde_json::Map;
 use super::client_call::ClientCall;
 use super::conversation::{self, Conversation, Open};
 use super::notices::{Subscriptions, listen, tell};
+use super::on_behalf::on_behalf;
 use super::parking::{self, Parking};
 use super::standing_client::StandingClient;
 use super::surface::{self, CallOf, Context, Refusal, Surface, is_modern};
-use crate::app::{App, Behalf};
+use crate::app::App;
 use crate::failure::Failure;
-
-/// Characters kept of what a client calls itself.
-const MAX_CLIENT_NAME: usize = 100;
 
 /// Answers one client. Cheap to make; what is not about the client is the app's and the surface's.
 #[derive(Clone)]
@@ -62,10 +60,8 @@ impl Handler {
     fn begin(&self, request: CallToolRequestParams, context: &Context) -> Conversation {
         let abilities = conversation::abilities(context.client_capabilities().as_ref());
         let (call, inbox) = ClientCall::new(abilities, Arc::clone(&self.client), self.app.settings().client.wait);
-        let client_name = context
-            .client_info()
-            .map(|client| client.name.chars().take(MAX_CLIENT_NAME).collect());
-        let behalf = Behalf::client(Arc::<ClientCall>::clone(&call), client_name);
+        let mut behalf = on_behalf(Arc::<ClientCall>::clone(&call), context);
+        behalf.client = self.app.recorded_client(&behalf);
         let (surface, is_modern) = (Arc::clone(&self.surface), is_modern(context));
         Conversation::new(call, inbox, async move {
             let call = CallOf {

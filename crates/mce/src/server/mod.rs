@@ -14,6 +14,7 @@ mod http;
 mod http_body;
 mod lone_surrogates;
 mod notices;
+mod on_behalf;
 mod parking;
 mod promoted;
 mod search;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mce_broker::{Change, Changed, Listed, Passed, UpstreamError, Upstreams};
+use mce_broker::{Broker, Change, Changed, Listed, Passed, RunContext, UpstreamError};
 use mce_config::Origin;
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
@@ -25,7 +25,7 @@ type Known = BTreeMap<(String, Listed), Vec<Value>>;
 /// Prompts and resources of all MCP servers.
 #[derive(Clone)]
 pub(super) struct Beside {
-    upstreams: Arc<Upstreams>,
+    broker: Arc<Broker>,
     changes: broadcast::Sender<Change>,
     servers: Vec<String>,
     // Held for one look-up.
@@ -40,7 +40,7 @@ impl Beside {
         };
         let servers = app.settings().servers.iter().filter(|server| is_mcp(&server.origin));
         Self {
-            upstreams: Arc::clone(app.upstreams()),
+            broker: Arc::clone(app.broker()),
             changes: app.changes_sender(),
             servers: servers.map(|server| server.name.clone()).collect(),
             known: Arc::default(),
@@ -95,7 +95,7 @@ impl Beside {
     }
 
     async fn ask(&self, server: &str, listed: Listed) -> Result<Vec<Value>, UpstreamError> {
-        let items = self.upstreams.list(server, listed).await?;
+        let items = self.broker.upstreams().list(server, listed).await?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert((server.to_owned(), listed), items.clone());
         Ok(items)
@@ -107,9 +107,9 @@ impl Beside {
     }
 
     /// `prompts/get`.
-    pub(super) async fn prompt(&self, name: &str, params: Map<String, Value>) -> Result<Value, ErrorData> {
+    pub(super) async fn prompt(&self, run: &RunContext, name: &str, params: Map<String, Value>) -> Result<Value, ErrorData> {
         let (server, own) = self.prompt_of(name).await.ok_or_else(|| no_prompt(name))?;
-        let mut result = self.pass(&server, Passed::Prompt, with(params, "name", &own)).await?;
+        let mut result = self.pass(run, &server, Passed::Prompt, with(params, "name", &own)).await?;
         let messages = result.get_mut("messages").and_then(Value::as_array_mut);
         let contents = messages.into_iter().flatten().filter_map(|message| message.get_mut("content"));
         contents.for_each(|content| self.join_block(content, &server));
@@ -117,9 +117,9 @@ impl Beside {
     }
 
     /// `resources/read`.
-    pub(super) async fn resource(&self, uri: &str, params: Map<String, Value>) -> Result<Value, ErrorData> {
+    pub(super) async fn resource(&self, run: &RunContext, uri: &str, params: Map<String, Value>) -> Result<Value, ErrorData> {
         let (server, own) = self.parted(uri).ok_or_else(|| no_resource(uri))?;
-        let passed = self.pass(server, Passed::Resource, with(params, "uri", own)).await;
+        let passed = self.pass(run, server, Passed::Resource, with(params, "uri", own)).await;
         let mut result = passed.map_err(|mut error| {
             // Which one there is none of. (MCP 2026-07-28, Resources, Error Handling.)
             if matches!(error.code, ErrorCode::INVALID_PARAMS | ErrorCode::RESOURCE_NOT_FOUND) {
@@ -133,7 +133,7 @@ impl Beside {
     }
 
     /// `completion/complete`.
-    pub(super) async fn complete(&self, mut params: Map<String, Value>) -> Result<Value, ErrorData> {
+    pub(super) async fn complete(&self, run: &RunContext, mut params: Map<String, Value>) -> Result<Value, ErrorData> {
         let reference = params.get("ref").cloned().unwrap_or_default();
         let text = |key: &str| reference.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (server, key, own) = if reference.get("type").and_then(Value::as_str) == Some("ref/prompt") {
@@ -148,17 +148,21 @@ impl Beside {
         if let Some(reference) = params.get_mut("ref").and_then(Value::as_object_mut) {
             reference.insert(key.to_owned(), Value::from(own));
         }
-        self.pass(&server, Passed::Completion, params).await
+        self.pass(run, &server, Passed::Completion, params).await
     }
 
     pub(super) async fn subscribe(&self, uri: &str) -> Result<(), ErrorData> {
         let (server, own) = self.parted(uri).ok_or_else(|| no_resource(uri))?;
-        self.upstreams.subscribe(server, own).await.map_err(|error| self.refused(&error))
+        self.broker
+            .upstreams()
+            .subscribe(server, own)
+            .await
+            .map_err(|error| self.refused(&error))
     }
 
     pub(super) async fn unsubscribe(&self, uri: &str) {
         if let Some((server, own)) = self.parted(uri) {
-            self.upstreams.unsubscribe(server, own).await;
+            self.broker.upstreams().unsubscribe(server, own).await;
         }
     }
 
@@ -221,14 +225,14 @@ impl Beside {
         None
     }
 
-    async fn pass(&self, server: &str, passed: Passed, params: Map<String, Value>) -> Result<Value, ErrorData> {
-        let passing = self.upstreams.pass(server, passed, params).await;
+    async fn pass(&self, run: &RunContext, server: &str, passed: Passed, params: Map<String, Value>) -> Result<Value, ErrorData> {
+        let passing = self.broker.pass(run, server, passed, params).await;
         passing.map_err(|error| self.refused(&error))
     }
 
     /// A server's own error as it gave it, else what happened to it.
     fn refused(&self, error: &UpstreamError) -> ErrorData {
-        let (code, message) = self.upstreams.told(error);
+        let (code, message) = self.broker.upstreams().told(error);
         let code = code.and_then(|code| i32::try_from(code).ok());
         ErrorData::new(code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode), message, None)
     }

@@ -8,7 +8,7 @@ mod tools;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::future::BoxFuture;
-use mce_broker::{Changed, Listed};
+use mce_broker::{Changed, Listed, NoClient, RunContext};
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse,
@@ -25,6 +25,7 @@ use self::tools::{DirectTools, for_legacy};
 use super::as_written::carrying;
 use super::called::tool_result;
 use super::notices::Notice;
+use super::on_behalf::on_behalf;
 use super::surface::{CallOf, Context, Refusal, Surface, is_modern};
 use crate::app::App;
 use crate::failure::Failure;
@@ -130,6 +131,11 @@ impl Direct {
     }
 }
 
+/// What is passed on is no program's, and nothing is asked for it.
+fn run_of(context: &Context) -> RunContext {
+    on_behalf(Arc::new(NoClient), context).run(None)
+}
+
 impl Surface for Direct {
     fn config(&self) -> ServerConfig {
         self.config.clone()
@@ -177,11 +183,13 @@ impl Surface for Direct {
     fn get_prompt<'a>(
         &'a self,
         request: GetPromptRequestParams,
-        _context: &'a Context,
+        context: &'a Context,
     ) -> BoxFuture<'a, Result<GetPromptResponse, ErrorData>> {
         Box::pin(async move {
             let mut answer = GetPromptResult::new(Vec::new());
-            answer.meta = Some(carrying(self.beside.prompt(&request.name, params(&request)).await?));
+            answer.meta = Some(carrying(
+                self.beside.prompt(&run_of(context), &request.name, params(&request)).await?,
+            ));
             Ok(answer.into())
         })
     }
@@ -211,19 +219,21 @@ impl Surface for Direct {
     fn read_resource<'a>(
         &'a self,
         request: ReadResourceRequestParams,
-        _context: &'a Context,
+        context: &'a Context,
     ) -> BoxFuture<'a, Result<ReadResourceResponse, ErrorData>> {
         Box::pin(async move {
             let mut answer = ReadResourceResult::new(Vec::new());
-            answer.meta = Some(carrying(self.beside.resource(&request.uri, params(&request)).await?));
+            answer.meta = Some(carrying(
+                self.beside.resource(&run_of(context), &request.uri, params(&request)).await?,
+            ));
             Ok(answer.into())
         })
     }
 
-    fn complete<'a>(&'a self, request: CompleteRequestParams, _context: &'a Context) -> BoxFuture<'a, Result<CompleteResult, ErrorData>> {
+    fn complete<'a>(&'a self, request: CompleteRequestParams, context: &'a Context) -> BoxFuture<'a, Result<CompleteResult, ErrorData>> {
         Box::pin(async move {
             let mut answer = CompleteResult::default();
-            answer.meta = Some(carrying(self.beside.complete(params(&request)).await?));
+            answer.meta = Some(carrying(self.beside.complete(&run_of(context), params(&request)).await?));
             Ok(answer)
         })
     }

@@ -1,9 +1,13 @@
 //! The command line as typed. What is meant by it is decided by the commands themselves.
 
+mod audit;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use audit::{AuditArgs, AuditCommand, AuditSearchArgs, AuditTailArgs};
 
 /// APIs become typed functions that a language model calls by writing code, which runs in a jail.
 #[derive(Debug, Parser)]
@@ -46,6 +50,8 @@ pub(crate) enum Command {
     Call(CallArgs),
     /// Run a program in the jail
     Exec(ExecArgs),
+    /// Look at the audit log
+    Audit(AuditArgs),
     /// Log in to MCP servers that want that
     Auth(AuthArgs),
     /// Check whether all that is needed is there
