@@ -61,6 +61,23 @@ async fn every_question_reaches_the_client_that_caused_it_in_its_own_form() {
             assert_eq!(answer["data"]["roots"][0]["uri"], "file:///work", "{case}: {answer}");
         }
     }
+    // Each question is on record, and so is that it was answered.
+    let audit = std::fs::read_to_string(project.file("data/audit.jsonl")).unwrap();
+    for (server, method) in SERVERS
+        .iter()
+        .flat_map(|server| [(server, "elicitation/create"), (server, "sampling/createMessage")])
+    {
+        let what = format!(r#""function":"{server}","operation":"{method}""#);
+        let lines: Vec<&str> = audit.lines().filter(|line| line.contains(&what)).collect();
+        let answered = lines
+            .iter()
+            .filter(|line| line.contains(r#""event":"outcome""#) && line.contains(r#""ok":true"#));
+        assert_eq!((lines.len(), answered.count()), (4 * ERAS.len(), 2 * ERAS.len()), "{what}");
+        assert!(
+            lines.iter().all(|line| !line.contains("Who?") && !line.contains("Ann")),
+            "{lines:?}"
+        );
+    }
 }
 
 #[tokio::test]

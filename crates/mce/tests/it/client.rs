@@ -166,6 +166,12 @@ impl Client {
         self.call("execute_code", json!({"code": code, "description": "test"})).0
     }
 
+    /// Kills the server.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Closes stdin and waits for the end. Gives the exit code.
     pub(crate) fn close(mut self) -> Option<i32> {
         drop(self.stdin.take());

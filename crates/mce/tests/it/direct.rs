@@ -101,6 +101,14 @@ fn with_one_server_and_plain_names_nothing_is_changed() {
                 rest(&expected)
             );
         }
+        let audit = std::fs::read_to_string(project.file("data/audit.jsonl")).unwrap();
+        for passed in ["prompts/get", "resources/read", "completion/complete"] {
+            let lines = audit.lines().filter(|line| line.contains(&format!(r#""operation":"{passed}""#)));
+            assert!(
+                lines.clone().count() >= 2 && lines.clone().all(|line| !line.contains("architecture")),
+                "{passed}: {audit}"
+            );
+        }
         let unknown = json!({"uri": "demo://resource/nothing"});
         let (expected, found) = (
             itself.request("resources/read", unknown.clone()),

@@ -4,6 +4,7 @@
 
 mod asking;
 mod asking_over_http;
+mod audit;
 mod auth;
 mod client;
 mod commands;
