@@ -197,6 +197,8 @@ impl Broker {
         policy::check_function(server, function)?;
         let base = BaseUrl::of(server, target)?;
         reach::check_host(&self.allowed_hosts, &self.private_names, server, &base)?;
+        let filled = self.upstreams.vault().filled(server).await?;
+        let server = filled.as_ref();
         // No effect so far: these credentials are at hand. A login, which must be asked for, comes after the intent.
         let credentials = credentials_for(server, target, |name| found.security_schemes.get(name).cloned());
         if let Some(address) = request.page {
@@ -213,6 +215,9 @@ impl Broker {
                 self.send_logged_in((found, target), server, prepared, request.run).await
             }
         };
+        if outcome.as_ref().is_err_and(|error| error.status() == Some(401)) {
+            self.upstreams.vault().drop_refused(&server.name).await;
+        }
         let outcome = outcome.map_err(|error| self.without_secrets(error));
         intent.end(outcome.as_ref().map(|answer| (answer.status, answer.value.len())));
         outcome

@@ -37,6 +37,7 @@ mod tool;
 mod tool_fault;
 mod upstream;
 mod validate;
+mod vault;
 
 pub use answer::{Answer, AnswerValue};
 pub use audit::{AuditFault, AuditReader, AuditReport, RunEnd, RunRecord, is_under_way, verify_audit};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::field::Field;
 use crate::nearest::suggestion;
 use crate::reader::{Reader, found, one_of};
+use crate::secret_source::is_source;
 use crate::yaml::{self, Kind};
 use crate::{Auth, ConfigError, Credential, Place, Secret, SessionAuth};
 
@@ -107,7 +108,7 @@ pub(crate) fn read_static(reader: &mut Reader<'_>, key: &str, field: &Field) -> 
 
 /// Reads one of `credentials:`.
 pub(crate) fn read_credential(reader: &mut Reader<'_>, key: &str, field: Field) -> Result<Credential, ConfigError> {
-    if field.scalar("").is_ok() {
+    if field.scalar("").is_ok() || is_source(&field) {
         let token = reader.credential(key, &field)?;
         return Ok(Credential::Token(token));
     }

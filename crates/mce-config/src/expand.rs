@@ -1,11 +1,12 @@
 //! `${VAR}` and `${VAR:-default}` in texts.
 
-use crate::MASK;
+use crate::secret::Later;
+use crate::{MASK, SecretSource};
 
 /// A text after expansion.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Text {
-    /// What is meant. A `${VAR}` that nothing defines stands in it as it is.
+    /// What is meant. A `${VAR}` that nothing defines stands in it as it is, and so does one whose value comes later.
     pub(crate) value: String,
     /// What may be printed: values of variables are masked.
     pub(crate) shown: String,
@@ -15,6 +16,18 @@ pub(crate) struct Text {
     pub(crate) variables: Vec<String>,
     /// Those that nothing defines.
     pub(crate) missing: Vec<String>,
+    /// Those whose values come later.
+    pub(crate) later: Vec<Later>,
+    /// Where values are from that are no variable's.
+    pub(crate) origins: Vec<String>,
+}
+
+/// What a reference stands for.
+pub(crate) enum Found {
+    /// A value, and where it is from if that is no variable.
+    Value(String, Option<String>),
+    /// It is read when it is first needed.
+    Later(SecretSource),
 }
 
 /// Replaces each `${VAR}` by the variable's value, which is not expanded again.
@@ -22,14 +35,8 @@ pub(crate) struct Text {
 /// `${env:VAR}` is the same. `$${` is `${` and begins nothing. Nothing else is special: a `$` without `{`, or without a closing `}`, stands for itself.
 /// The default is used if the
 /// variable is not set or empty; `lookup` gives none for both.
-pub(crate) fn expand<'a>(text: &str, lookup: impl Fn(&str) -> Option<&'a str>) -> Text {
-    let mut expanded = Text {
-        value: String::new(),
-        shown: String::new(),
-        values: Vec::new(),
-        variables: Vec::new(),
-        missing: Vec::new(),
-    };
+pub(crate) fn expand(text: &str, mut lookup: impl FnMut(&str) -> Option<Found>) -> Text {
+    let mut expanded = Text::default();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         if let Some(before) = before.strip_suffix('$') {
@@ -42,10 +49,7 @@ pub(crate) fn expand<'a>(text: &str, lookup: impl Fn(&str) -> Option<&'a str>) -
         expanded.push(before, before);
         expanded.variables.push(name.to_owned());
         match (lookup(name), fallback) {
-            (Some(value), _) => {
-                expanded.push(value, MASK);
-                expanded.values.push(value.to_owned());
-            }
+            (Some(found), _) => expanded.push_found(&format!("${{{name}}}"), found),
             (None, Some(fallback)) => expanded.push(fallback, fallback),
             (None, None) => {
                 expanded.missing.push(name.to_owned());
@@ -63,6 +67,25 @@ impl Text {
     fn push(&mut self, value: &str, shown: &str) {
         self.value.push_str(value);
         self.shown.push_str(shown);
+    }
+
+    /// Adds what a reference stands for.
+    pub(crate) fn push_found(&mut self, reference: &str, found: Found) {
+        match found {
+            Found::Value(value, origin) => {
+                self.push(&value, MASK);
+                self.values.push(value);
+                self.origins.extend(origin);
+            }
+            Found::Later(source) => {
+                self.push(reference, MASK);
+                self.origins.push(source.to_string());
+                self.later.push(Later {
+                    reference: reference.to_owned(),
+                    source,
+                });
+            }
+        }
     }
 }
 
@@ -106,7 +129,7 @@ mod tests {
             ("$${TOKEN} ${TOKEN} a$${b", "${TOKEN} s3cr3t a${b", "${TOKEN} *** a${b", ""),
             ("$TOKEN $$ ${TOKEN", "$TOKEN $$ ${TOKEN", "$TOKEN $$ ${TOKEN", ""),
         ] {
-            let expanded = expand(text, lookup);
+            let expanded = expand(text, |name| Some(Found::Value(lookup(name)?.to_owned(), None)));
             let found = (expanded.value.as_str(), expanded.shown.as_str(), expanded.missing.join(" "));
             assert_eq!(found, (value, shown, missing.to_owned()), "{text}");
         }

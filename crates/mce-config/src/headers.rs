@@ -47,17 +47,37 @@ pub fn is_secret_header(name: &str, value: &Secret) -> bool {
     let is_media_type = |part: &str| part.split_once('/').is_some_and(|(kind, _)| MEDIA_TYPES.contains(&kind));
     let mut parts = text.split([',', ';']).map(str::trim);
     let is_public = is_version || parts.all(|part| part.len() < MIN_VALUE_BYTES || is_media_type(part));
-    has_secret_name(name) || !value.has_parts(&[]) || has_random_word(text) || !is_public
+    has_secret_name(name) || value.has_variable() || has_random_word(text) || !is_public
 }
 
 /// Whether the value of a variable of an MCP server is cut out of answers: where the variable's name tells of a secret, and
-/// where the value is a variable's, looks random or is a URL with a password. Paths are not secret.
+/// where the value is a variable's, is a URL with a password, or has a word in it that nobody would say. Paths, addresses, words,
+/// numbers, versions and names of places are not secret: answers are full of them.
 pub fn is_secret_variable(name: &str, value: &Secret) -> bool {
     let text = value.text();
     let has_password = text.split_once("://").is_some_and(|(_, rest)| rest.contains('@'));
     let is_path = text.contains('/') && !text.contains("://");
+    let is_odd = if text.contains("://") {
+        has_random_word(text)
+    } else {
+        text.len() >= MIN_VALUE_BYTES && (text.contains(ODD_MARKS) || text.split(|c: char| !c.is_ascii_alphanumeric()).any(is_made_up))
+    };
     let has_word = VARIABLE_WORDS.iter().any(|word| name.to_ascii_lowercase().contains(word));
-    has_word || has_secret_name(name) || has_password || (!is_path && (!value.has_parts(&[]) || has_random_word(text)))
+    has_word || has_secret_name(name) || has_password || (!is_path && (value.has_variable() || is_odd))
+}
+
+/// Marks that are in passwords more often than in names and addresses.
+const ODD_MARKS: [char; 12] = ['!', '#', '$', '%', '^', '&', '*', '+', '?', '|', '\\', '`'];
+
+/// A shorter word, in bytes, is a name such as `v2` or `x64`.
+const MIN_MADE_UP_BYTES: usize = 6;
+
+/// Whether letters and digits, or small and capital letters, are mixed as in no word.
+fn is_made_up(word: &str) -> bool {
+    let has = |kind: fn(&u8) -> bool| word.bytes().any(|byte| kind(&byte));
+    let has_inner_capital = word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase());
+    let is_mixed = has(u8::is_ascii_lowercase) && has_inner_capital || has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+    word.len() >= MIN_MADE_UP_BYTES && is_mixed
 }
 
 fn has_secret_name(name: &str) -> bool {
@@ -173,6 +193,25 @@ mod tests {
             ("HOMEPAGE", "https://example.com/x", false),
         ] {
             assert_eq!(is_secret_variable(name, &Secret::new(value)), is_secret, "{name}: {value}");
+        }
+        for (value, is_secret) in [
+            ("hunter2x", true),
+            ("correctHorse", true),
+            ("horse!battery", true),
+            ("550e8400-e29b-41d4-a716-446655440000", true),
+            ("production", false),
+            ("plain words of nobody", false),
+            ("us-east-1", false),
+            ("gpt-4o-mini", false),
+            ("en_US.UTF-8", false),
+            ("2025-11-25", false),
+            ("localhost:8080", false),
+            ("--max-old-space-size=4096", false),
+            ("https://api.example.com/v1/things", false),
+            ("/home/ann/Data2024x", false),
+            ("x1y2z3", false),
+        ] {
+            assert_eq!(is_secret_variable("A", &Secret::new(value)), is_secret, "{value}");
         }
         let of_variable = |text: &str| Secret::with_parts(text, vec![text.to_owned()]);
         assert!(is_secret_variable("A", &of_variable("word")));

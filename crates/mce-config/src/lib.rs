@@ -28,6 +28,7 @@ mod redact;
 mod report;
 mod respell;
 mod secret;
+mod secret_source;
 mod server;
 mod servers;
 mod setting_fields;
@@ -50,6 +51,7 @@ pub use name::normalise_server_name;
 pub use policy::{AskerSetting, Budget, Comparison, Condition, PolicyRule, PolicySettings, Verdict};
 pub use report::{MASK, Report, Shown, Warning};
 pub use secret::{MIN_SECRET_BYTES, Secret};
+pub use secret_source::{MAX_SECRET_BYTES, SecretSource};
 pub use settings::{
     AuditArguments, AuditSettings, AuditSync, Auth, CallSettings, ClientSettings, Credential, DockerSettings, EnhanceSettings,
     LimitSettings, Location, Origin, RecipeSettings, SandboxSettings, ServeSettings, ServerSettings, SessionAuth, Settings, Surface,

@@ -1,15 +1,16 @@
 //! Typed readers: from a written value to what it means. Each records what `config show` prints of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::expand::Text;
+use crate::expand::{Found, Text, expand};
 use crate::field::Field;
 use crate::location::{Base, http_url, resolve_location, resolve_path};
 use crate::redact::{mask_arguments, mask_random, mask_url};
+use crate::secret_source::{Written, is_source, read_source};
 use crate::variables::Variables;
 use crate::yaml::Kind;
 use crate::{ConfigError, Location, MASK, MIN_SECRET_BYTES, Place, Report, Secret, Shown, Source, Warning};
@@ -28,6 +29,10 @@ pub(crate) struct Reader<'a> {
     pub(crate) missing: Vec<(Place, String)>,
     /// Every variable that stood in a `${VAR}`.
     pub(crate) referenced: BTreeSet<String>,
+    /// The sources of `secrets:`, by name.
+    pub(crate) secrets: BTreeMap<String, Written>,
+    /// The files of ours. Those of other programs may come with a project, and neither name files with secrets nor commands.
+    pub(crate) own_files: Vec<PathBuf>,
 }
 
 /// Directories in which a relative path of one file is also looked for.
@@ -67,12 +72,67 @@ impl Reader<'_> {
         self.missing.clear();
     }
 
+    /// What a text means. What is read later can only be in a secret.
     fn expand(&mut self, field: &Field, expected: &str) -> Result<Text, ConfigError> {
-        let text = self.variables.expand(field.scalar(expected)?);
+        let text = self.expand_secret(field, expected)?;
+        if text.later.is_empty() {
+            return Ok(text);
+        }
+        Err(field.refuse(
+            format!("{expected} that is known now"),
+            "one that is read later, which only a secret may be",
+        ))
+    }
+
+    fn expand_secret(&mut self, field: &Field, expected: &str) -> Result<Text, ConfigError> {
+        let variables = self.variables;
+        let text = expand(field.scalar(expected)?, |name| match variables.lookup(name) {
+            Some(value) => Some(Found::Value(value.to_owned(), None)),
+            None => self.find_source(field, name),
+        });
         let missing = text.missing.iter().map(|name| (field.place.clone(), name.clone()));
         self.missing.extend(missing);
         self.referenced.extend(text.variables.iter().cloned());
         Ok(text)
+    }
+
+    /// A text that is secret: written, or a mapping that says where it is.
+    fn secret_text(&mut self, key: &str, field: &Field) -> Result<Text, ConfigError> {
+        if !is_source(field) {
+            return self.expand_secret(field, "a text");
+        }
+        if !self.may_read_secrets(field) {
+            return Err(field.refuse("a text in a file of another program or in `.env`", "a mapping"));
+        }
+        let mark = self.mark();
+        let written = read_source(self, key, field.clone())?;
+        // Its own line says where the secret is from.
+        self.report.shown.truncate(mark.0);
+        let mut text = Text::default();
+        let name = match &written {
+            Written::File(file) => format!("file:{}", file.display()),
+            Written::Later(_) => format!("secret:{key}"),
+        };
+        text.variables.push(name.clone());
+        match self.value_of(field, &written) {
+            Some(found) => text.push_found(&format!("${{{name}}}"), found),
+            None => self.missing.push((field.place.clone(), name)),
+        }
+        Ok(text)
+    }
+
+    /// Whether a value may name files with secrets and commands: those of our files, of variables and of arguments.
+    pub(crate) fn may_read_secrets(&self, field: &Field) -> bool {
+        match &field.place.source {
+            Source::File { file, .. } => self.own_files.contains(file),
+            Source::Argument { .. } | Source::Environment { .. } => true,
+            Source::Default | Source::DotEnv { .. } => false,
+        }
+    }
+
+    /// A path that stands in a field, made absolute.
+    pub(crate) fn resolved(&self, field: &Field, path: &str) -> PathBuf {
+        resolve_path(path, self.base(field))
     }
 
     /// An error if a `${VAR}` that was read so far has no value.
@@ -105,34 +165,42 @@ impl Reader<'_> {
 
     /// A text that must not be printed if it is what `is_secret` says.
     pub(crate) fn masked_if(&mut self, key: &str, field: &Field, is_secret: impl Fn(&Secret) -> bool) -> Result<Secret, ConfigError> {
-        let text = self.expand(field, "a text")?;
-        let secret = Secret::with_parts(text.value, text.values);
-        let shown = if is_secret(&secret) {
-            MASK.to_owned()
-        } else {
-            mask_url(&text.shown)
-        };
+        let text = self.secret_text(key, field)?;
+        let (shown_secret, secret) = secret_of(&text);
+        let shown = if is_secret(&secret) { shown_secret } else { mask_url(&text.shown) };
         self.show(key, shown, field.place.source.clone());
         Ok(secret)
     }
 
-    /// A secret: must not be printed, must not be empty, and should not stand in a file as it is.
+    /// A secret: must not be printed, must not be empty, should not stand in a file as it is, and must be known now.
     pub(crate) fn secret(&mut self, key: &str, field: &Field) -> Result<Secret, ConfigError> {
-        let text = self.expand(field, "a text")?;
-        if text.value.is_empty() {
+        let secret = self.any_secret(key, field)?;
+        if secret.sources().next().is_none() {
+            return Ok(secret);
+        }
+        Err(field.refuse(
+            "a text, `${VAR}` or `${file:PATH}`",
+            "a secret that is read later, which only servers have",
+        ))
+    }
+
+    fn any_secret(&mut self, key: &str, field: &Field) -> Result<Secret, ConfigError> {
+        let text = self.secret_text(key, field)?;
+        if text.value.is_empty() && text.variables.is_empty() {
             return Err(field.unexpected("a text that is not empty"));
         }
         if matches!(field.place.source, Source::File { .. }) && text.variables.is_empty() {
             let hint = "write `${VAR}` instead and set `VAR` in the environment or in `.env`".to_owned();
             self.warn(field.place.clone(), "a secret stands in the file itself".to_owned(), Some(hint));
         }
-        self.show(key, MASK.to_owned(), field.place.source.clone());
-        Ok(Secret::with_parts(text.value, text.values))
+        let (shown, secret) = secret_of(&text);
+        self.show(key, shown, field.place.source.clone());
+        Ok(secret)
     }
 
     /// A secret that is sent to an API, which may give it back.
     pub(crate) fn credential(&mut self, key: &str, field: &Field) -> Result<Secret, ConfigError> {
-        let secret = self.secret(key, field)?;
+        let secret = self.any_secret(key, field)?;
         if secret.is_short() {
             let message = format!("a secret of fewer than {MIN_SECRET_BYTES} characters is not cut out of answers");
             self.warn(field.place.clone(), message, Some("use a longer one".to_owned()));
@@ -324,6 +392,16 @@ impl Reader<'_> {
         self.show(key, split(&text.shown).join(", "), field.place.source.clone());
         Ok(split(&text.value))
     }
+}
+
+/// What may be printed of a secret, and the secret.
+fn secret_of(text: &Text) -> (String, Secret) {
+    let shown = match text.origins.as_slice() {
+        [] => MASK.to_owned(),
+        origins => format!("{MASK} from {}", origins.join(" and ")),
+    };
+    let secret = Secret::with_parts(text.value.clone(), text.values.clone()).with_later(text.later.clone());
+    (shown, secret)
 }
 
 /// Of `a, b` and of `["a", "b"]` the parts; empty ones are left out.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::SecretSource;
+
 /// Shorter secrets are in too many texts to be cut out of answers. In bytes.
 pub const MIN_SECRET_BYTES: usize = 4;
 
@@ -11,6 +13,16 @@ pub struct Secret {
     text: String,
     /// The values of the variables in it.
     parts: Vec<String>,
+    /// What in it is still to be read.
+    later: Vec<Later>,
+}
+
+/// A part of a secret that is read when it is first needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Later {
+    /// What stands in the text in its place.
+    pub(crate) reference: String,
+    pub(crate) source: SecretSource,
 }
 
 impl Secret {
@@ -21,7 +33,36 @@ impl Secret {
 
     /// Wraps a text and the parts of it that are secret by themselves, as `x` in `Token token="x"`.
     pub fn with_parts(text: impl Into<String>, parts: Vec<String>) -> Self {
-        Self { text: text.into(), parts }
+        Self {
+            text: text.into(),
+            parts,
+            later: Vec::new(),
+        }
+    }
+
+    pub(crate) fn with_later(self, later: Vec<Later>) -> Self {
+        Self { later, ..self }
+    }
+
+    /// What has to be read before it can be used.
+    pub fn sources(&self) -> impl Iterator<Item = &SecretSource> {
+        self.later.iter().map(|later| &later.source)
+    }
+
+    /// The same with what its sources gave. A source without a value stays one.
+    #[must_use]
+    pub fn filled(&self, value: impl Fn(&SecretSource) -> Option<String>) -> Self {
+        let mut filled = self.clone();
+        filled.later.clear();
+        for later in &self.later {
+            if let Some(value) = value(&later.source) {
+                filled.text = filled.text.replacen(&later.reference, &value, 1);
+                filled.parts.push(value);
+            } else {
+                filled.later.push(later.clone());
+            }
+        }
+        filled
     }
 
     /// The text itself. Only the broker, which makes headers of it, may call this.
@@ -34,7 +75,12 @@ impl Secret {
         &self.parts
     }
 
-    /// Whether the values of variables in it are these.
+    /// Whether something in it is not written as it is.
+    pub(crate) fn has_variable(&self) -> bool {
+        !(self.parts.is_empty() && self.later.is_empty())
+    }
+
+    #[cfg(test)]
     pub(crate) fn has_parts(&self, parts: &[&str]) -> bool {
         self.parts == parts
     }
@@ -56,11 +102,17 @@ impl Secret {
             (Some(start), Some(rest)) if start.eq_ignore_ascii_case(prefix) => rest.trim(),
             (Some(_) | None, _) => text,
         };
-        Self::with_parts(text, self.parts.clone())
+        Self {
+            text: text.to_owned(),
+            ..self.clone()
+        }
     }
 
     /// Whether its secret part, which is the last word or a variable's value, is too short to be cut out of answers.
     pub(crate) fn is_short(&self) -> bool {
+        if !self.later.is_empty() {
+            return false;
+        }
         let last = self.text.split_whitespace().last().unwrap_or_default();
         let mut parts = self.parts.iter().map(String::as_str).chain([last]);
         parts.any(|part| part.len() < MIN_SECRET_BYTES)
@@ -100,6 +152,27 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn what_is_read_later_takes_the_place_of_its_reference() {
+        let source = |account: &str| SecretSource::Keyring {
+            service: "s".to_owned(),
+            account: account.to_owned(),
+        };
+        let later = |reference: &str, account| Later {
+            reference: reference.to_owned(),
+            source: source(account),
+        };
+        let written = Secret::new("Bearer ${secret:a} ${secret:b}").with_later(vec![later("${secret:a}", "a"), later("${secret:b}", "b")]);
+        let half = written.filled(|wanted| (*wanted == source("a")).then(|| "x${secret:b}".to_owned()));
+        assert_eq!(half.sources().count(), 1);
+        assert!(!written.is_short() && written.has_variable());
+        let whole = written.filled(|_| Some("token".to_owned()));
+        assert_eq!(
+            (whole.text(), whole.parts.len(), whole.sources().count()),
+            ("Bearer token token", 2, 0)
+        );
     }
 
     #[test]

@@ -221,11 +221,16 @@ impl Unresolved {
     pub fn advice(&self) -> String {
         match self.variable.split_once(':') {
             None => format!("set `{}` in the environment or in `.env`", self.variable),
+            Some(("file", file)) => format!("write the secret into `{file}`, readable by who runs mce alone"),
+            Some(("secret", name)) => format!("add `{name}` to `secrets` in `mce.yaml`; {ONLY_OURS}"),
             Some(("input", _)) => format!("VS Code asks a person for it; {IN_OUR_FILE}"),
             Some(_) => format!("only the program whose file this is knows it; {IN_OUR_FILE}"),
         }
     }
 }
+
+/// What may name secrets.
+const ONLY_OURS: &str = "files of other programs and `.env` cannot name secrets";
 
 /// What helps where a variable is no variable of the environment.
 const IN_OUR_FILE: &str = "write the server in `mce.yaml`, with a `${VAR}` in its place";

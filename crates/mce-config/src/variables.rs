@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::env::Environment;
-use crate::expand::{Text, expand};
 use crate::field::Field;
 use crate::yaml::Node;
 use crate::{Place, Source};
@@ -65,11 +64,6 @@ impl Variables<'_> {
             names.map(|name| (name.as_str(), dotenv.source(name)))
         });
         environment.chain(dotenv).collect()
-    }
-
-    /// Replaces the `${VAR}`s of a text.
-    pub(crate) fn expand(&self, text: &str) -> Text {
-        expand(text, |name| self.lookup(name))
     }
 }
 

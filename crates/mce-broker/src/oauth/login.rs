@@ -61,7 +61,7 @@ impl Login {
     /// # Errors
     ///
     /// What is missing or wrong.
-    pub(crate) async fn begin(server: &str, session: &Arc<Session>) -> Result<Self, LoginError> {
+    pub(crate) async fn begin(server: &str, session: &Arc<Session>, oauth: &OAuthSettings) -> Result<Self, LoginError> {
         let challenge = session.challenge();
         let discovery = discover(server, &session.url, challenge.as_deref(), &session.http);
         let found = timeout(DISCOVERY_TIME, discovery).await;
@@ -71,7 +71,7 @@ impl Login {
                 reason: format!("that takes longer than {} s", DISCOVERY_TIME.as_secs()),
             })
         })?;
-        let configured = session.oauth.redirect_uri.as_deref();
+        let configured = oauth.redirect_uri.as_deref();
         let listener = CallbackListener::open(configured).await.map_err(|error| LoginError::Listen {
             uri: configured.unwrap_or("127.0.0.1").to_owned(),
             reason: error.to_string(),
@@ -82,7 +82,7 @@ impl Login {
             reason,
         };
         let redirect_uri = listener.uri().as_str().to_owned();
-        let client = client(&session.oauth, &mut manager, (&redirect_uri, &scopes, &metadata)).await;
+        let client = client(oauth, &mut manager, (&redirect_uri, &scopes, &metadata)).await;
         let client = client.map_err(|reason| failed(session.http.trouble().map_or(reason, |trouble| trouble.words)))?;
         let store = InMemoryCredentialStore::new();
         manager.set_credential_store(store.clone());

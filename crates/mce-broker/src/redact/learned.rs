@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use aho_corasick::AhoCorasick;
-use mce_config::Secret;
+use mce_config::{Secret, ServerSettings};
 
 use super::patterns::{MIN_BYTES_IN_BINARY, searcher};
-use super::secrets::forms;
+use super::secrets::{forms, secrets_of};
 
 /// Secrets that are remembered; the oldest go first, and have expired by then.
 const MAX_SECRETS: usize = 256;
@@ -17,6 +17,8 @@ const MAX_SECRETS: usize = 256;
 pub(crate) struct Learned {
     // Held for one look, and while a secret is added.
     secrets: Mutex<VecDeque<String>>,
+    /// Those of the settings that are read when they are needed; they do not expire. Held for one look.
+    kept: Mutex<BTreeSet<String>>,
     searcher: RwLock<Option<Arc<AhoCorasick>>>,
 }
 
@@ -41,7 +43,26 @@ impl Learned {
         while secrets.len() > MAX_SECRETS {
             secrets.pop_front();
         }
-        let all: BTreeSet<String> = secrets.iter().flat_map(|secret| forms(secret)).collect();
+        self.search_for(&secrets);
+    }
+
+    /// Adds the secrets of a server, of which some were read a moment ago. They are never forgotten.
+    pub(crate) fn keep(&self, server: &ServerSettings) {
+        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = kept.len();
+            kept.extend(secrets_of(server));
+            if kept.len() == before {
+                return;
+            }
+        }
+        self.search_for(&secrets);
+    }
+
+    fn search_for(&self, secrets: &VecDeque<String>) {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: BTreeSet<String> = secrets.iter().chain(kept.iter()).flat_map(|secret| forms(secret)).collect();
         *self.searcher.write().unwrap_or_else(PoisonError::into_inner) = searcher(&all, true).map(Arc::new);
     }
 

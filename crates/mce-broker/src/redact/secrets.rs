@@ -73,8 +73,11 @@ pub(super) fn secrets_of(server: &ServerSettings) -> Vec<String> {
 struct Secrets(Vec<String>);
 
 impl Secrets {
-    /// A secret, and the values of variables in it.
+    /// A secret, and the values of variables in it. One that is not whole yet is no secret.
     fn add(&mut self, secret: &Secret) {
+        if secret.sources().next().is_some() {
+            return;
+        }
         self.0.push(secret.expose().trim().to_owned());
         self.0.extend(secret.expose_parts().iter().map(|part| part.trim().to_owned()));
     }
@@ -108,6 +111,9 @@ impl Secrets {
     }
 
     fn add_basic(&mut self, username: &str, password: &Secret) {
+        if password.sources().next().is_some() {
+            return;
+        }
         self.add(password);
         let pair = format!("{username}:{}", password.expose());
         self.0.extend([STANDARD.encode(&pair), pair]);
@@ -115,6 +121,9 @@ impl Secrets {
 
     /// The value of a header field: what stands after its scheme is secret alone, and so are the values in it.
     fn add_header(&mut self, value: &Secret) {
+        if value.sources().next().is_some() {
+            return;
+        }
         self.add(value);
         let text = value.expose().trim();
         if let Some((scheme, rest)) = text.split_once(' ') {

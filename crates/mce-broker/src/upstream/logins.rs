@@ -19,7 +19,15 @@ impl Upstreams {
             // Whatever comes of it: it may also name where to log in without being asked, or let all list its tools.
             let _ = self.list_tools(server).await;
         }
-        Login::begin(server, session).await
+        let filled = match self.servers.get(server) {
+            Some(found) => self.vault.filled(&found.opening.settings).await,
+            None => return Err(LoginError::NotConfigured { server: server.to_owned() }),
+        };
+        let filled = filled.map_err(|error| LoginError::Discovery {
+            server: server.to_owned(),
+            reason: error.to_string(),
+        })?;
+        Login::begin(server, session, &filled.upstream.oauth).await
     }
 
     /// Forgets the login at a server, and tells its authorization server so if that takes it. Says whether there was one.

@@ -56,6 +56,7 @@ use crate::oauth::{Session, SessionPlace};
 use crate::pinned_resolver::PinnedResolver;
 use crate::reach::PrivateNames;
 use crate::redact::{Learned, Redactor};
+use crate::vault::Vault;
 use connection::{Call, Connection};
 use link::{Seen, Server};
 use notes::Notes;
@@ -72,6 +73,7 @@ pub struct Upstreams {
     redactor: Arc<Redactor>,
     /// Tokens of logins.
     learned: Arc<Learned>,
+    vault: Arc<Vault>,
 }
 
 /// One call of a tool.
@@ -141,6 +143,7 @@ impl Upstreams {
             allowed: Arc::new(AllowedHosts::new(&settings.allowed_domains)),
             private: Arc::new(PrivateNames::of(&settings.servers)),
         });
+        let vault = Arc::new(Vault::new(&settings.servers, Arc::clone(&learned)));
         let http = Arc::default();
         let reaper = Arc::default();
         let is_upstream = |server: &&ServerSettings| match server.origin {
@@ -150,6 +153,7 @@ impl Upstreams {
         let servers = settings.servers.iter().filter(is_upstream).map(|server| {
             let opening = Opening {
                 settings: server.clone(),
+                vault: Arc::clone(&vault),
                 directory: settings.base_dir.as_path().into(),
                 client: Arc::clone(client),
                 redactor: Arc::clone(&redactor),
@@ -168,7 +172,13 @@ impl Upstreams {
             changed,
             redactor,
             learned,
+            vault,
         }
+    }
+
+    /// What has secrets that are read when they are needed.
+    pub(crate) const fn vault(&self) -> &Arc<Vault> {
+        &self.vault
     }
 
     /// Secrets that become known while connections are used.

@@ -33,6 +33,7 @@ use crate::http::{field_name, field_value, lasting_client};
 use crate::oauth::Session;
 use crate::pinned_resolver::PinnedResolver;
 use crate::redact::Redactor;
+use crate::vault::Vault;
 
 /// Bytes of a message beside its result.
 const MESSAGE_FRAME_BYTES: usize = 64 << 10;
@@ -43,6 +44,8 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Opening {
     pub(super) settings: ServerSettings,
+    /// Has the secrets that are not in `settings` yet.
+    pub(super) vault: Arc<Vault>,
     pub(super) directory: Arc<Path>,
     /// Who answers what no call caused.
     pub(super) client: Arc<dyn ClientRequests>,
@@ -77,13 +80,15 @@ impl Opening {
     ///
     /// Why it cannot be spoken to.
     pub(super) async fn open(&self, known: Option<Era>) -> Result<(Connection, Era), UpstreamError> {
+        let filled = self.vault.filled(&self.settings).await;
+        let filled = filled.map_err(|error| self.cannot(&error.to_string(), error.internal().to_owned()))?;
         let era = match self.settings.upstream.era {
             Era::Auto => known.unwrap_or(Era::Auto),
             era @ (Era::Legacy | Era::Modern) => era,
         };
         let other = match era {
             Era::Auto => {
-                let refused = match self.try_era(Era::Legacy).await {
+                let refused = match self.try_era(&filled, Era::Legacy).await {
                     Ok(connection) => return Ok((connection, Era::Legacy)),
                     Err(Failed::Otherwise(error)) => return Err(error),
                     Err(Failed::Refused(error)) => error,
@@ -97,7 +102,7 @@ impl Opening {
             }
             Era::Legacy | Era::Modern => era,
         };
-        match self.try_era(other).await {
+        match self.try_era(&filled, other).await {
             Ok(connection) => {
                 if other == Era::Modern {
                     let (peer, server) = (connection.peer.clone(), self.settings.name.clone());
@@ -109,10 +114,11 @@ impl Opening {
         }
     }
 
-    async fn try_era(&self, era: Era) -> Result<Connection, Failed> {
-        match &self.settings.origin {
+    /// `filled` are the settings with all secrets.
+    async fn try_era(&self, filled: &ServerSettings, era: Era) -> Result<Connection, Failed> {
+        match &filled.origin {
             Origin::McpStdio(server) => self.over_pipes(server, era).await,
-            Origin::McpHttp(server) => self.over_http(server, era).await,
+            Origin::McpHttp(server) => self.over_http((server, filled), era).await,
             Origin::OpenApi(_) => Err(Failed::Otherwise(UpstreamError::NotConfigured {
                 server: self.settings.name.clone(),
             })),
@@ -149,8 +155,8 @@ impl Opening {
         Ok(self.connection((service, callers), answers, era, Some(ended)))
     }
 
-    async fn over_http(&self, server: &HttpServer, era: Era) -> Result<Connection, Failed> {
-        let client = self.http_client().map_err(Failed::Otherwise)?;
+    async fn over_http(&self, (server, filled): (&HttpServer, &ServerSettings), era: Era) -> Result<Connection, Failed> {
+        let client = self.http_client(filled).map_err(Failed::Otherwise)?;
         let answers = Arc::clone(&client.answers);
         if server.transport == HttpTransport::Sse {
             return self.over_sse(server, client).await;
@@ -184,17 +190,21 @@ impl Opening {
         Ok(self.connection((service, callers), answers, Era::Legacy, None))
     }
 
-    fn http_client(&self) -> Result<HttpClient, UpstreamError> {
-        let cannot = |reason: &str, internal: String| UpstreamError::CannotStart {
+    fn cannot(&self, reason: &str, internal: String) -> UpstreamError {
+        UpstreamError::CannotStart {
             server: self.settings.name.clone(),
             reason: reason.to_owned(),
             internal,
-        };
+        }
+    }
+
+    fn http_client(&self, filled: &ServerSettings) -> Result<HttpClient, UpstreamError> {
+        let cannot = |reason: &str, internal: String| self.cannot(reason, internal);
         let made = self.http.get_or_init(|| lasting_client(CONNECT_TIME, &self.resolver));
         let client = made
             .as_ref()
             .map_err(|error| cannot("the HTTP client cannot be made", error.clone()))?;
-        let fields = fields_for(&self.settings).map_err(|error| cannot(&error.to_string(), error.internal().to_owned()))?;
+        let fields = fields_for(filled).map_err(|error| cannot(&error.to_string(), error.internal().to_owned()))?;
         let mut headers = HeaderMap::new();
         for (name, value) in &fields {
             #[expect(clippy::disallowed_methods, reason = "this is where the credentials of a server are meant to go")]

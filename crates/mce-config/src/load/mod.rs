@@ -13,6 +13,7 @@ use crate::location::{Base, normalise, resolve_path};
 use crate::merge::read_servers;
 use crate::own::Ourselves;
 use crate::reader::{LegacyPaths, Reader};
+use crate::secret_source::read_secrets;
 use crate::server::ServerEntry;
 use crate::servers::{collect_servers, merge_servers};
 use crate::setting_fields::{SETTING_KEYS, SettingFields};
@@ -85,6 +86,8 @@ pub fn load(options: &LoadOptions) -> Result<(Settings, Report), ConfigError> {
         report: Report::default(),
         missing: Vec::new(),
         referenced: BTreeSet::new(),
+        secrets: BTreeMap::new(),
+        own_files: Vec::new(),
     };
     let settings = read_all(&places, config, &mut reader)?;
     warn_of_unknown_variables(&mut reader, &settings.servers);
@@ -96,8 +99,10 @@ fn read_all(places: &Places<'_>, config: Option<Config>, reader: &mut Reader<'_>
     let mut file: BTreeMap<String, Field> = BTreeMap::new();
     if let Some(config) = &config {
         file = read_config(&config.file)?.into_iter().collect();
+        reader.own_files.push(config.file.clone());
     }
     let servers = file.remove("servers");
+    read_secrets(reader, file.remove("secrets"))?;
     warn_of_unknown_keys(reader, &file, &SETTING_KEYS);
     let base_dir = match &config {
         Some(config) => config.file.parent().unwrap_or(working_dir).to_owned(),
@@ -150,6 +155,7 @@ fn read_swaggers(reader: &mut Reader<'_>, file: &Path, working_dir: &Path) -> Re
     let mut entries: BTreeMap<String, Field> = read_config(file)?.into_iter().collect();
     let servers = collect_servers(entries.remove("servers"))?;
     warn_of_unknown_keys(reader, &entries, &["servers"]);
+    reader.own_files.push(file.to_owned());
     let above = file.parent().and_then(Path::parent);
     reader.legacy = Some(LegacyPaths {
         file: file.to_owned(),

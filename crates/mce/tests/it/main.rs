@@ -24,5 +24,6 @@ mod person;
 mod private_networks;
 mod project;
 mod real_servers;
+mod secrets;
 mod serve;
 mod surfaces;
