@@ -7,7 +7,7 @@ use crate::reader::{found, one_of};
 use crate::setting_fields::SettingFields;
 use crate::{
     AuditArguments, AuditSettings, AuditSync, CallSettings, ClientSettings, ConfigError, DockerSettings, EnhanceSettings, LimitSettings,
-    RecipeSettings, SandboxSettings, ServeSettings, Settings, Surface,
+    RecipeSettings, ResultFormat, ResultSettings, SandboxSettings, ServeSettings, Settings, Surface,
 };
 
 const LOG_LEVELS: [&str; 8] = ["info", "trace", "debug", "warn", "warning", "error", "critical", "off"];
@@ -60,6 +60,7 @@ pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Resu
         },
         client: client(fields)?,
         sandbox: sandbox(fields)?,
+        results: results(fields)?,
         recipes: recipes(fields)?,
         serve: serve(fields)?,
         allowed_domains: fields.list("allowed_domains")?,
@@ -163,6 +164,18 @@ fn client(fields: &mut SettingFields<'_, '_>) -> Result<ClientSettings, ConfigEr
         sampling: is_said.then_some(is_enabled),
         sampling_rounds: fields.count("max_sampling_rounds", 10, 1..=100)?,
         sampling_tokens: fields.count("max_sampling_tokens", 10_000, 100..=100_000)?,
+    })
+}
+
+fn results(fields: &mut SettingFields<'_, '_>) -> Result<ResultSettings, ConfigError> {
+    Ok(ResultSettings {
+        result_bytes: fields.size("max_result_bytes", 8 << 10, 256..=1 << 20)?,
+        log_bytes: fields.size("max_log_bytes", 8 << 10, 256..=1 << 20)?,
+        format: match fields.word("result_format", &["json", "toon", "auto"])?.as_str() {
+            "toon" => ResultFormat::Toon,
+            "auto" => ResultFormat::Auto,
+            _ => ResultFormat::Json,
+        },
     })
 }
 

@@ -54,8 +54,8 @@ pub use secret::{MIN_SECRET_BYTES, Secret};
 pub use secret_source::{MAX_SECRET_BYTES, SecretSource};
 pub use settings::{
     AuditArguments, AuditSettings, AuditSync, Auth, CallSettings, ClientSettings, Credential, DockerSettings, EnhanceSettings,
-    LimitSettings, Location, Origin, RecipeSettings, SandboxSettings, ServeSettings, ServerSettings, SessionAuth, Settings, Surface,
-    Unresolved,
+    LimitSettings, Location, Origin, RecipeSettings, ResultFormat, ResultSettings, SandboxSettings, ServeSettings, ServerSettings,
+    SessionAuth, Settings, Surface, Unresolved,
 };
 pub use source::{EntrySource, Place, Source};
 pub use upstream::{Era, HttpServer, HttpTransport, OAuthSettings, StdioServer, UpstreamSettings};

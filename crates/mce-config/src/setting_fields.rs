@@ -11,7 +11,7 @@ use crate::yaml::Node;
 use crate::{ConfigError, Place, Secret, Source};
 
 /// Every key of `mce.yaml` besides `servers`. Its variable is `MCE_` and the key in upper case.
-pub(crate) const SETTING_KEYS: [&str; 56] = [
+pub(crate) const SETTING_KEYS: [&str; 59] = [
     "allowed_domains",
     "audit_arguments",
     "audit_fsync",
@@ -50,10 +50,12 @@ pub(crate) const SETTING_KEYS: [&str; 56] = [
     "max_code_size_bytes",
     "max_concurrent_runs",
     "max_host_calls",
+    "max_log_bytes",
     "max_open_files",
     "max_output_size_bytes",
     "max_parallel_calls",
     "max_processes",
+    "max_result_bytes",
     "max_sampling_rounds",
     "max_sampling_tokens",
     "max_waiting_calls",
@@ -61,6 +63,7 @@ pub(crate) const SETTING_KEYS: [&str; 56] = [
     "network_mode",
     "port",
     "python",
+    "result_format",
     "sampling_enabled",
     "sandbox_mode",
     "sandbox_requirements_path",

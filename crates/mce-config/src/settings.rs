@@ -30,6 +30,8 @@ pub struct Settings {
     pub client: ClientSettings,
     /// How workers are kept.
     pub sandbox: SandboxSettings,
+    /// What a model is told of a run.
+    pub results: ResultSettings,
     /// Programs kept for `run_cached_code`.
     pub recipes: RecipeSettings,
     /// What is served.
@@ -286,6 +288,28 @@ pub struct ClientSettings {
     /// Tokens of all answers of one run. `MCE_MAX_SAMPLING_TOKENS` or `CODE_EXECUTOR_MAX_SAMPLING_TOKENS`, default 10,000;
     /// 100 to 100,000.
     pub sampling_tokens: u32,
+}
+
+/// How the value and the logs of a run are told to a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultSettings {
+    /// A larger value is kept and becomes a handle. `MCE_MAX_RESULT_BYTES`, default 8 KiB; 256 to 1 MiB.
+    pub result_bytes: usize,
+    /// Longer logs lose their middle. `MCE_MAX_LOG_BYTES`, default 8 KiB; 256 to 1 MiB.
+    pub log_bytes: usize,
+    /// `MCE_RESULT_FORMAT`.
+    pub format: ResultFormat,
+}
+
+/// The notation of a run's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultFormat {
+    /// `json`, the default.
+    Json,
+    /// `toon`: Token-Oriented Object Notation, in which uniform lists name their fields once.
+    Toon,
+    /// `auto`: TOON where it is at least 15 % shorter.
+    Auto,
 }
 
 /// How workers are kept.

@@ -7,6 +7,8 @@ use mce_sandbox::{Outcome, ProgramError};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::small::Handle;
+
 /// One function's calls in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct CallGroup {
@@ -39,9 +41,15 @@ fn reads(effect: &Effect) -> bool {
 #[derive(Debug, Serialize)]
 pub(crate) struct RunAnswer {
     pub(crate) success: bool,
-    /// The program's value; present exactly on success.
+    /// The program's value; present on success, but for a large one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<Box<RawValue>>,
+    /// In place of `data`, where that is large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) handle: Option<Handle>,
+    /// `toon`, if the value is the next content block, in that notation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) format: Option<&'static str>,
     /// Present exactly on failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<ProgramError>,
@@ -66,6 +74,8 @@ impl RunAnswer {
         Self {
             success: error.is_none(),
             data,
+            handle: None,
+            format: None,
             error,
             logs: outcome.logs,
             cache_id: None,
@@ -80,6 +90,8 @@ impl RunAnswer {
         Self {
             success: false,
             data: None,
+            handle: None,
+            format: None,
             error: Some(error),
             logs: String::new(),
             cache_id: None,

@@ -13,8 +13,10 @@ mod lock;
 mod model;
 mod narrowed;
 mod report;
+mod result_parts;
 mod run_calls;
 mod skills;
+mod small;
 mod state;
 mod stub;
 mod tool_schema;
@@ -96,6 +98,8 @@ pub(crate) struct App {
 pub(crate) struct RunReport {
     pub(crate) answer: RunAnswer,
     pub(crate) contents: Vec<Content>,
+    /// The value in another notation than JSON.
+    pub(crate) text: Option<String>,
     /// How much of the client's language model was used.
     pub(crate) model: ModelUse,
 }
@@ -106,6 +110,7 @@ impl RunReport {
         Self {
             answer: RunAnswer::refused(error),
             contents: Vec::new(),
+            text: None,
             model: ModelUse::default(),
         }
     }
@@ -469,8 +474,24 @@ impl App {
         RunReport {
             answer: RunAnswer::new(outcome, groups),
             contents,
+            text: None,
             model: calls.model.used(),
         }
+    }
+
+    /// A value that is kept, or the part of it that a query names.
+    ///
+    /// # Errors
+    ///
+    /// A failure of type `argument` if nothing is kept under this id, or it has no such part.
+    pub(crate) async fn result(&self, id: &str, query: &str) -> Result<String, Failure> {
+        let (results, wanted) = (Arc::clone(&self.results), id.to_owned());
+        let loaded = tokio::task::spawn_blocking(move || results.load(&wanted, SystemTime::now())).await;
+        let text = loaded.map_err(Failure::internal)?.map_err(|error| {
+            let told = Failure::argument(error.to_string());
+            error.hint().map_or_else(|| Failure::internal(&error), |hint| told.with_hint(hint))
+        })?;
+        result_parts::Part::read(query)?.of(&text)
     }
 
     /// Forgets all compiled documents, copies of guides, recipes and what programs have saved. Gives how many documents and recipes there were.

@@ -10,8 +10,8 @@ use mce_sandbox::Content;
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ContentBlock, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
-    ListPromptsResult, ListResourcesResult, ListToolsResult, Prompt, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Resource, ResourceContents, Role, ServerCapabilities, ServerConfig, Tool,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, Prompt, PromptMessage, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role, ServerCapabilities, ServerConfig, Tool,
 };
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -25,6 +25,8 @@ use crate::app::{App, Behalf, RunReport, Wanted};
 use crate::failure::Failure;
 
 const GUIDE_NAME: &str = "reusable_code_guide";
+/// What the resources of kept values begin with.
+const RESULTS: &str = "mce://results/";
 
 /// The surface. What is listed is made once.
 pub(crate) struct Code {
@@ -92,16 +94,16 @@ impl Code {
             }
             "execute_code" => {
                 let given: ExecuteArguments = tools::parse(tool, arguments)?;
-                run_result(
-                    &self
-                        .app
-                        .execute(given.language.into(), given.code, &given.description, behalf)
-                        .await,
-                )
+                let report = self
+                    .app
+                    .execute(given.language.into(), given.code, &given.description, behalf)
+                    .await;
+                run_result(&self.app.within_budget(report, given.max_result_bytes).await)
             }
             "run_cached_code" => {
                 let given: CachedArguments = tools::parse(tool, arguments)?;
-                run_result(&self.app.run_cached(&given.cache_id, given.params.unwrap_or_default(), behalf).await)
+                let report = self.app.run_cached(&given.cache_id, given.params.unwrap_or_default(), behalf).await;
+                run_result(&self.app.within_budget(report, given.max_result_bytes).await)
             }
             "list_skills" if self.app.settings().serve.has_additional_tools => text(&self.app.skills().list()),
             "get_server_skills" if self.app.settings().serve.has_additional_tools => {
@@ -170,6 +172,13 @@ impl Surface for Code {
         Box::pin(async { Ok(guides) })
     }
 
+    fn list_templates<'a>(&'a self, _cursor: Option<&'a str>) -> BoxFuture<'a, Result<ListResourceTemplatesResult, ErrorData>> {
+        let results = ResourceTemplate::new(format!("{RESULTS}{{id}}{{?path,from,count}}"), "results")
+            .with_description("A large result of a run: `path` is a JSON Pointer, `from` and `count` are items of a list or characters")
+            .with_mime_type("application/json");
+        Box::pin(async { Ok(ListResourceTemplatesResult::with_all_items(vec![results])) })
+    }
+
     fn read_resource<'a>(
         &'a self,
         request: ReadResourceRequestParams,
@@ -180,6 +189,13 @@ impl Surface for Code {
             .strip_prefix("skills://")
             .and_then(|server| self.app.skills().read(server));
         Box::pin(async move {
+            if let Some(result) = request.uri.strip_prefix(RESULTS) {
+                let (id, query) = result.split_once('?').unwrap_or((result, ""));
+                let read = self.app.result(id, query).await;
+                let text = read.map_err(|failure| ErrorData::resource_not_found(failure.to_string(), None))?;
+                let contents = ResourceContents::text(text, request.uri).with_mime_type("application/json");
+                return Ok(ReadResourceResult::new(vec![contents]).into());
+            }
             let Some(guide) = guide else {
                 return Err(no_resource(&request.uri));
             };
@@ -213,6 +229,7 @@ fn run_result(report: &RunReport) -> Result<CallToolResult, Failure> {
     let mut blocks = vec![ContentBlock::text(
         serde_json::to_string(&report.answer).map_err(Failure::internal)?,
     )];
+    blocks.extend(report.text.iter().map(ContentBlock::text));
     blocks.extend(report.contents.iter().map(content_block));
     Ok(if report.answer.success {
         CallToolResult::success(blocks)

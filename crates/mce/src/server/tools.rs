@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use mce_sandbox::Language;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
@@ -25,6 +25,7 @@ pub(crate) const NAMES: [&str; 7] = [
 /// The five tools, in the order in which a model uses them.
 pub(crate) fn definitions() -> Vec<Tool> {
     let language = json!({"type": "string", "enum": ["python", "typescript"], "default": "python"});
+    let bytes = json!({"type": "integer"});
     vec![
         tool(
             "list_servers",
@@ -57,14 +58,15 @@ pub(crate) fn definitions() -> Vec<Tool> {
              joins) and give back little: its value is what `main()` returns, else `result`, else the last expression. Keep values that may \
              change in top-level variables. No network, no files but /tmp.",
             &json!({"code": {"type": "string"}, "description": {"type": "string", "description": "what it does, in general words"},
-                "language": language}),
+                "language": language, "max_result_bytes": bytes}),
             &["code", "description"],
             false,
         ),
         tool(
             "run_cached_code",
             "Run an earlier program again, with other values for its top-level variables.",
-            &json!({"cache_id": {"type": "string"}, "params": {"type": "object", "description": "variable: value"}}),
+            &json!({"cache_id": {"type": "string"}, "params": {"type": "object", "description": "variable: value"},
+                "max_result_bytes": bytes}),
             &["cache_id"],
             false,
         ),
@@ -146,6 +148,8 @@ pub(crate) struct ExecuteArguments {
     pub(crate) description: String,
     #[serde(default)]
     pub(crate) language: LanguageArgument,
+    #[serde(default, deserialize_with = "result_bytes")]
+    pub(crate) max_result_bytes: Option<usize>,
 }
 
 /// Arguments of `run_cached_code`.
@@ -155,6 +159,19 @@ pub(crate) struct CachedArguments {
     pub(crate) cache_id: String,
     #[serde(default)]
     pub(crate) params: Option<Map<String, Value>>,
+    #[serde(default, deserialize_with = "result_bytes")]
+    pub(crate) max_result_bytes: Option<usize>,
+}
+
+/// From 256 bytes to 1 MiB.
+fn result_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    let given = Option::<usize>::deserialize(deserializer)?;
+    match given {
+        Some(bytes) if !(256..=1 << 20).contains(&bytes) => Err(serde::de::Error::custom(format!(
+            "`max_result_bytes` is 256 to 1048576, not {bytes}"
+        ))),
+        given => Ok(given),
+    }
 }
 
 /// Arguments of `get_server_skills`.

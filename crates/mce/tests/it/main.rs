@@ -15,6 +15,7 @@ mod everything;
 mod fetch;
 mod http;
 mod large_document;
+mod large_results;
 mod machines;
 mod mcp_servers;
 mod node_server;
