@@ -185,23 +185,31 @@ impl Audit {
 
     async fn effect(&self, mut record: Value, effect: Effect) -> Result<Begun<'_>, CallError> {
         set(&mut record, "effect", json!(effect.as_str()));
-        let written = match self.log.append(&record) {
-            Ok(file) if self.syncs(effect) => match tokio::task::spawn_blocking(move || file.sync_data()).await {
-                Ok(synced) => synced,
-                Err(error) => Err(std::io::Error::other(error)),
-            },
-            written => written.map(drop),
+        let refused = |error: &std::io::Error| {
+            CallError::policy("the call was not made, because the audit log cannot be written")
+                .with_hint("functions that read go on; the person who runs mce has to make room on the disk, or to mend what its log says")
+                .with_internal(format!("audit log: {error}"))
         };
-        match written {
-            Err(error) if effect != Effect::Read => {
-                Err(CallError::policy("the call was not made, because the audit log cannot be written")
-                    .with_hint(
-                        "functions that read go on; the person who runs mce has to make room on the disk, or to mend what its log says",
-                    )
-                    .with_internal(format!("audit log: {error}")))
+        let file = match self.log.append(&record) {
+            Err(error) if effect != Effect::Read => return Err(refused(&error)),
+            Err(error) => return Ok(self.begun(record, Err(error), "outcome")),
+            Ok(file) => file,
+        };
+        // Before anything is waited for: a run that ends meanwhile has its outcome, too.
+        let begun = self.begun(record, Ok(()), "outcome");
+        if self.syncs(effect) {
+            let synced = tokio::task::spawn_blocking(move || file.sync_data()).await;
+            match synced.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+                Err(error) if effect != Effect::Read => {
+                    let error = refused(&error);
+                    begun.end(Err(&error));
+                    return Err(error);
+                }
+                Err(error) => tracing::error!("the audit log may be lost when the machine stops: {error}"),
+                Ok(()) => {}
             }
-            written => Ok(self.begun(record, written, "outcome")),
         }
+        Ok(begun)
     }
 
     fn syncs(&self, effect: Effect) -> bool {
