@@ -128,6 +128,9 @@ pub enum UpstreamStatus {
     Closed,
 }
 
+/// Characters of what a server calls itself.
+const MAX_SAID_CHARS: usize = 200;
+
 impl Upstreams {
     /// The MCP servers of these settings. Starts nothing.
     pub fn new(settings: &Settings) -> Self {
@@ -157,7 +160,7 @@ impl Upstreams {
                 directory: settings.base_dir.as_path().into(),
                 client: Arc::clone(client),
                 redactor: Arc::clone(&redactor),
-                notes: Arc::<Notes>::default(),
+                notes: Arc::new(Notes::new(&redactor)),
                 changed: changed.clone(),
                 subscribed: Arc::default(),
                 http: Arc::clone(&http),
@@ -231,14 +234,8 @@ impl Upstreams {
     pub fn states(&self) -> Vec<UpstreamState> {
         let states = self.servers.iter().map(|(name, server)| UpstreamState {
             server: name.clone(),
-            status: status(server.seen()),
-            printed: server
-                .opening
-                .notes
-                .lines()
-                .iter()
-                .map(|line| self.redactor.text(line).into_owned())
-                .collect(),
+            status: self.status(server.seen()),
+            printed: server.opening.notes.lines(),
         });
         states.collect()
     }
@@ -271,6 +268,27 @@ impl Upstreams {
         futures_util::future::join_all(closing).await;
     }
 
+    /// What a server says of itself is kept without secrets, in short.
+    fn status(&self, seen: Seen) -> UpstreamStatus {
+        match seen {
+            Seen::Down => UpstreamStatus::NotStarted,
+            Seen::Opening => UpstreamStatus::Starting,
+            Seen::Failed { error, retry_in } => UpstreamStatus::Failed { error, retry_in },
+            Seen::Closed => UpstreamStatus::Closed,
+            Seen::Up(connection, era) => {
+                let said = |text: &str| self.redactor.text(text).chars().take(MAX_SAID_CHARS).collect::<String>();
+                let info = connection.info();
+                let itself = info.as_ref().and_then(|info| info.server_info.as_ref());
+                UpstreamStatus::Connected {
+                    era,
+                    protocol: info.as_ref().map(|info| info.protocol_version.to_string()).unwrap_or_default(),
+                    name: itself.map(|itself| said(&itself.name)).unwrap_or_default(),
+                    version: itself.map(|itself| said(&itself.version)).unwrap_or_default(),
+                }
+            }
+        }
+    }
+
     fn server(&self, name: &str) -> Result<&Arc<Server>, UpstreamError> {
         let server = self
             .servers
@@ -300,25 +318,6 @@ fn session(settings: &Settings, server: &ServerSettings, learned: &Arc<Learned>)
         learned: Arc::clone(learned),
     };
     is_wanted.then(|| Arc::new(Session::new(place)))
-}
-
-fn status(seen: Seen) -> UpstreamStatus {
-    match seen {
-        Seen::Down => UpstreamStatus::NotStarted,
-        Seen::Opening => UpstreamStatus::Starting,
-        Seen::Failed { error, retry_in } => UpstreamStatus::Failed { error, retry_in },
-        Seen::Closed => UpstreamStatus::Closed,
-        Seen::Up(connection, era) => {
-            let info = connection.info();
-            let itself = info.as_ref().and_then(|info| info.server_info.as_ref());
-            UpstreamStatus::Connected {
-                era,
-                protocol: info.as_ref().map(|info| info.protocol_version.to_string()).unwrap_or_default(),
-                name: itself.map(|itself| itself.name.clone()).unwrap_or_default(),
-                version: itself.map(|itself| itself.version.clone()).unwrap_or_default(),
-            }
-        }
-    }
 }
 
 fn cancellation(id: RequestId) -> ClientNotification {

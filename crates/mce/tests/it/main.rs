@@ -6,6 +6,7 @@ mod asking;
 mod asking_over_http;
 mod audit;
 mod auth;
+mod canaries;
 mod client;
 mod commands;
 mod compile;
