@@ -364,6 +364,11 @@ impl App {
         self.changes.subscribe()
     }
 
+    /// Changes when all has been compiled that nobody had compiled.
+    pub(crate) fn readiness(&self) -> watch::Receiver<bool> {
+        self.is_ready.subscribe()
+    }
+
     /// Where who finds out that something is another now tells it.
     pub(crate) fn changes_sender(&self) -> broadcast::Sender<Change> {
         self.changes.clone()

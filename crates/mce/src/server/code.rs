@@ -1,11 +1,12 @@
 //! The surface `code`: five tools, and functions that a person made tools of their own. Converts requests, lets the [`App`] do
 //! the work, converts its answers back.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use futures_util::future::BoxFuture;
+use mce_broker::{Change, Changed};
 use mce_sandbox::Content;
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -16,7 +17,11 @@ use rmcp::model::{
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 
+use super::index::index;
+use super::notices::Notice;
 use super::promoted::Promoted;
 use super::surface::{CallOf, Context, Refusal, Surface, no_resource};
 use super::texts::{GUIDE, INSTRUCTIONS};
@@ -27,13 +32,19 @@ use crate::failure::Failure;
 const GUIDE_NAME: &str = "reusable_code_guide";
 /// What the resources of kept values begin with.
 const RESULTS: &str = "mce://results/";
+/// Notices that wait for those who are told.
+const NOTICES_KEPT: usize = 16;
 
 /// The surface. What is listed is made once.
 pub(crate) struct Code {
     app: Arc<App>,
     config: ServerConfig,
+    /// Without the index of servers, which changes.
     tools: Vec<Tool>,
     promoted: Vec<Promoted>,
+    /// The index as it was listed last. Held for one look.
+    listed_index: Arc<Mutex<Option<String>>>,
+    notices: broadcast::Sender<Notice>,
 }
 
 impl Code {
@@ -46,6 +57,7 @@ impl Code {
         listed.extend(promoted.iter().map(|function| function.tool.clone()));
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
+            .enable_tool_list_changed()
             .enable_prompts()
             .enable_resources()
             .build();
@@ -53,17 +65,58 @@ impl Code {
         let config = ServerConfig::new(capabilities)
             .with_server_info(identity)
             .with_instructions(instructions(&app, &promoted));
-        Self {
+        let surface = Self {
             app,
             config,
             tools: listed,
             promoted,
-        }
+            listed_index: Arc::default(),
+            notices: broadcast::Sender::new(NOTICES_KEPT),
+        };
+        surface.follow_changes();
+        surface
     }
 
-    /// The tools.
-    pub(super) fn listed(&self) -> &[Tool] {
-        &self.tools
+    /// The tools, with the servers that there are now.
+    pub(super) fn listed(&self) -> Vec<Tool> {
+        let index = index_of(&self.app);
+        let mut tools = self.tools.clone();
+        for tool in tools.iter_mut().filter(|tool| tool.name == "execute_code") {
+            let description = tool.description.as_deref().unwrap_or_default();
+            tool.description = Some(format!("{description} {index}").into());
+        }
+        *self.listed_index.lock().unwrap_or_else(PoisonError::into_inner) = Some(index);
+        tools
+    }
+
+    /// Tells when the index is another than the one that was listed, as long as the app lasts.
+    fn follow_changes(&self) {
+        let (app, listed, notices) = (Arc::downgrade(&self.app), Arc::clone(&self.listed_index), self.notices.clone());
+        let mut changes = self.app.changes();
+        let mut ready = self.app.readiness();
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    change = changes.recv() => match change {
+                        Ok(Change { what: Changed::Tools, .. }) | Err(RecvError::Lagged(_)) => {}
+                        Ok(_) => continue,
+                        Err(RecvError::Closed) => return,
+                    },
+                    changed = ready.changed() => if changed.is_err() { return },
+                }
+                let Some(app) = app.upgrade() else { return };
+                let index = index_of(&app);
+                let is_other = listed
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .as_ref()
+                    .is_some_and(|listed| *listed != index);
+                if is_other {
+                    // Fails if nobody listens.
+                    let _ = notices.send(Notice::Tools);
+                }
+            }
+        });
     }
 
     async fn answer(&self, tool: &str, arguments: Option<Map<String, Value>>, behalf: &Behalf) -> Result<CallToolResult, Failure> {
@@ -130,7 +183,7 @@ impl Surface for Code {
     }
 
     fn list_tools<'a>(&'a self, _cursor: Option<&'a str>, _context: &'a Context) -> BoxFuture<'a, Result<ListToolsResult, ErrorData>> {
-        Box::pin(async { Ok(ListToolsResult::with_all_items(self.tools.clone())) })
+        Box::pin(async { Ok(ListToolsResult::with_all_items(self.listed())) })
     }
 
     fn tool(&self, name: &str) -> Option<Tool> {
@@ -139,6 +192,10 @@ impl Surface for Code {
 
     fn call<'a>(&'a self, request: CallToolRequestParams, call: CallOf<'a>) -> BoxFuture<'a, Result<CallToolResult, Refusal>> {
         Box::pin(async move { Ok(self.answer(&request.name, request.arguments, call.behalf).await?) })
+    }
+
+    fn notices(&self) -> Option<broadcast::Receiver<Notice>> {
+        Some(self.notices.subscribe())
     }
 
     fn list_prompts<'a>(&'a self, _cursor: Option<&'a str>) -> BoxFuture<'a, Result<ListPromptsResult, ErrorData>> {
@@ -203,6 +260,10 @@ impl Surface for Code {
             Ok(ReadResourceResult::new(vec![contents]).into())
         })
     }
+}
+
+fn index_of(app: &App) -> String {
+    index(&app.discovery().summaries().unwrap_or_default())
 }
 
 /// Instructions, then the names of promoted functions, then guides as far as their bound reaches.

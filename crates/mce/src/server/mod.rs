@@ -12,6 +12,7 @@ mod end_of_input;
 mod handler;
 mod http;
 mod http_body;
+mod index;
 mod lone_surrogates;
 mod notices;
 mod on_behalf;

@@ -33,6 +33,21 @@ fn definitions_and_instructions_stay_within_their_tokens() {
     assert!(definitions <= 600, "{definitions} tokens of tools");
     assert!(instructions <= 200, "{instructions} tokens of instructions");
     snapshot!("tools", tools);
+
+    // As many servers as one likes.
+    project.write(
+        "mce.yaml",
+        &format!(
+            "servers:\n{}",
+            (0..300)
+                .map(|number| format!("  server_{number}: {{openapi: ./shop.json}}\n"))
+                .collect::<Vec<_>>()
+                .concat()
+        ),
+    );
+    let (mut client, _) = Client::initialize(&project, "2025-11-25");
+    let definitions = tokens(&client.request("tools/list", json!({})).to_string());
+    assert!(definitions <= 600, "{definitions} tokens of tools");
 }
 
 #[test]
@@ -321,6 +336,41 @@ fn what_a_run_saves_a_later_one_loads_in_either_language() {
     let unknown = client.run("from mce import load\nload('r_0')");
     assert_eq!(unknown["error"]["type"], "argument", "{unknown}");
     assert!(unknown["error"]["message"].as_str().unwrap().contains("has expired"), "{unknown}");
+}
+
+#[test]
+fn servers_are_told_with_the_tools_and_again_when_they_are_others() {
+    let api = FakeApi::start();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    let mut document = shop_document();
+    document["info"]["title"] = json!("Things for sale");
+    let text = document.to_string();
+    api.answer_with(move |_| {
+        released.lock().unwrap().recv().ok();
+        FakeAnswer::json(200, text.clone())
+    });
+    let project = Project::empty();
+    project.write(
+        "mce.yaml",
+        &format!("servers:\n  shop:\n    openapi: {}/openapi.json\n", api.origin()),
+    );
+    let (mut client, _) = Client::initialize(&project, "2025-11-25");
+    let description = |client: &mut Client| {
+        let tools = client.request("tools/list", json!({}))["tools"].clone();
+        let tool = tools
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|tool| tool["name"] == "execute_code")
+            .cloned();
+        tool.unwrap()["description"].as_str().unwrap().to_owned()
+    };
+    assert!(description(&mut client).ends_with(" Servers: shop."));
+    release.send(()).unwrap();
+    client.notice("notifications/tools/list_changed");
+    assert!(description(&mut client).ends_with(" Servers: shop (Things for sale)."));
+    assert_eq!(description(&mut client), description(&mut client));
 }
 
 fn children_of(process: u32) -> Vec<u32> {
