@@ -88,7 +88,7 @@ mod tests {
             index(&few),
             "Servers: github (GitHub v3 REST API), shop, x (A very long title of a server that says more than anybody)."
         );
-        let some: Vec<_> = (0..8)
+        let some: Vec<_> = (0..5)
             .map(|number| server(&format!("server_{number}"), "An API for things of many kinds and sizes"))
             .collect();
         assert!(index(&some).contains("server_4 (An API for things of many"), "{}", index(&some));
