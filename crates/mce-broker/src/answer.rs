@@ -36,6 +36,8 @@ const TELLING_FIELDS: [&str; 7] = [
 /// A successful answer. No secret is in it.
 #[derive(Debug)]
 pub struct Answer {
+    /// How often it was sent.
+    pub attempts: u32,
     /// The function that was called, `server.function`.
     pub function: String,
     /// What calling it does.

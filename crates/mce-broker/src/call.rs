@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mce_catalog::function::{Function, HttpTarget, Target};
+use mce_catalog::function::{Effect, Function, HttpTarget, Target};
 use mce_config::{ServerSettings, Settings};
 use reqwest::Request;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use tokio::time::sleep;
 
 use crate::allowed_hosts::AllowedHosts;
 use crate::answer::{Answer, Reading, read_value, telling_headers};
@@ -19,7 +20,8 @@ use crate::base_url::BaseUrl;
 use crate::call_error::{BrokerError, CallError, CallErrorKind};
 use crate::credential::{Credentials, credentials_for};
 use crate::function_source::{FoundFunction, FunctionSource};
-use crate::http::{Http, assemble};
+use crate::http::{Http, RawAnswer, assemble};
+use crate::pace::{Health, Pace, wait_hint};
 use crate::page;
 use crate::pinned_resolver::PinnedResolver;
 use crate::policy::{self, Decision};
@@ -119,6 +121,7 @@ pub struct Broker {
     pub(crate) answer_redactor: Redactor,
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) validators: Validators,
+    pub(crate) pace: Pace,
     logins: ApiLogins,
 }
 
@@ -150,6 +153,7 @@ impl Broker {
             redactor: Redactor::new(servers).learning(upstreams.learned()),
             answer_redactor: Redactor::with_places(servers).learning(upstreams.learned()),
             validators: Validators::default(),
+            pace: Pace::new(&options.settings, options.limits.total),
             logins: ApiLogins::new(Arc::clone(upstreams.learned())),
             upstreams: Arc::new(upstreams),
             options,
@@ -207,6 +211,7 @@ impl Broker {
         }
         let logging_in = api_login::is_needed(&server.auth).then(|| parts.clone());
         let assembled = assemble(&base, parts, &credentials).map_err(|error| self.without_secrets(error))?;
+        let _turn = self.pace.turn(request.run, function).await?;
         let intent = self.audit.begin(request, function, &arguments, &Decision::by_default()).await?;
         let outcome = match logging_in {
             None => self.send(found, target, assembled, &credentials).await,
@@ -219,7 +224,7 @@ impl Broker {
             self.upstreams.vault().drop_refused(&server.name).await;
         }
         let outcome = outcome.map_err(|error| self.without_secrets(error));
-        intent.end(outcome.as_ref().map(|answer| (answer.status, answer.value.len())));
+        intent.end_call(outcome.as_ref());
         outcome
     }
 
@@ -305,11 +310,17 @@ impl Broker {
             target,
             redactor: &self.answer_redactor,
         };
-        let answer = self.http.send(request).await?;
+        let (answer, attempts) = self.send_in_turn(found, request).await?;
         let status = answer.status;
+        let wait = wait_hint(status, &answer.headers);
         let headers = telling_headers(&answer.headers, reading);
-        let value = read_value(answer, reading).map_err(|error| with_credential_hint(error, &found.function.server, credentials))?;
+        let value = read_value(answer, reading).map_err(|error| {
+            with_credential_hint(error, &found.function.server, credentials)
+                .with_wait(wait)
+                .after_attempts(attempts)
+        })?;
         Ok(Answer {
+            attempts,
             function: qualified(found),
             effect: found.function.effect,
             value,
@@ -359,6 +370,36 @@ impl Broker {
         outcome
     }
 
+    /// Sends a request; once more, if it only reads and the API is overloaded.
+    async fn send_in_turn(&self, found: &FoundFunction, request: Request) -> Result<(RawAnswer, u32), CallError> {
+        let function = &found.function;
+        let mut again = self.pace.again(function.effect == Effect::Read);
+        let mut next = Some(request);
+        while let Some(request) = next.take() {
+            let copy = request.try_clone();
+            let outcome = self.http.send(request).await;
+            self.pace.note(&function.server, health(&outcome));
+            let answer = outcome.map_err(|error| error.after_attempts(again.attempts()))?;
+            match (copy, again.after(answer.status, &answer.headers)) {
+                (Some(copy), Some(wait)) => {
+                    sleep(wait).await;
+                    next = Some(copy);
+                }
+                _ => return Ok((answer, again.attempts())),
+            }
+        }
+        Err(CallError::new(CallErrorKind::Internal, "there is nothing to send"))
+    }
+
+    /// Whether a client may start a program now.
+    ///
+    /// # Errors
+    ///
+    /// `Busy`, with the time after which it may.
+    pub async fn start_run(&self, run: &RunContext) -> Result<(), CallError> {
+        self.pace.start_run(run).await
+    }
+
     /// JSON text of a program without configured secrets, which is JSON still. The text must be valid.
     pub fn redacted<'a>(&self, json: &'a str) -> Cow<'a, str> {
         self.redactor.json(json)
@@ -379,6 +420,18 @@ impl std::fmt::Debug for BrokerOptions {
         f.debug_struct("BrokerOptions")
             .field("limits", &self.limits)
             .finish_non_exhaustive()
+    }
+}
+
+/// Whether an API works, which is another thing than whether a request was good.
+fn health(outcome: &Result<RawAnswer, CallError>) -> Health {
+    match outcome {
+        Ok(answer) if answer.status < 500 => Health::Good,
+        Ok(_) => Health::Bad,
+        Err(error) => match error.kind {
+            CallErrorKind::Api { .. } | CallErrorKind::Timeout => Health::Bad,
+            _ => Health::Good,
+        },
     }
 }
 

@@ -33,6 +33,7 @@ pub struct CallError {
     hint: Option<Box<str>>,
     internal: Option<Box<str>>,
     result: Option<Box<RawValue>>,
+    attempts: u32,
 }
 
 /// Kinds of failures, as the program sees them.
@@ -58,12 +59,14 @@ pub enum CallErrorKind {
     Timeout,
     /// The answer is too large, or is not what it says it is.
     Output,
+    /// Too much at the same time, or too often. Nothing was sent.
+    Busy,
     /// A fault of ours.
     Internal,
 }
 
 impl CallErrorKind {
-    /// The error type of a run: `argument`, `api`, `tool`, `policy`, `timeout`, `output` or `internal`.
+    /// The error type of a run: `argument`, `api`, `tool`, `policy`, `timeout`, `output`, `busy` or `internal`.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Argument => "argument",
@@ -72,6 +75,7 @@ impl CallErrorKind {
             Self::Policy => "policy",
             Self::Timeout => "timeout",
             Self::Output => "output",
+            Self::Busy => "busy",
             Self::Internal => "internal",
         }
     }
@@ -87,6 +91,7 @@ impl CallError {
             hint: None,
             internal: None,
             result: None,
+            attempts: 1,
         }
     }
 
@@ -120,6 +125,25 @@ impl CallError {
     pub(crate) fn with_result(mut self, result: Option<Box<RawValue>>) -> Self {
         self.result = result;
         self
+    }
+
+    #[must_use]
+    pub(crate) fn with_wait(self, hint: Option<String>) -> Self {
+        match hint {
+            Some(hint) => self.with_hint(hint),
+            None => self,
+        }
+    }
+
+    #[must_use]
+    pub(crate) const fn after_attempts(mut self, attempts: u32) -> Self {
+        self.attempts = attempts;
+        self
+    }
+
+    /// How often it was sent.
+    pub(crate) const fn attempts(&self) -> u32 {
+        self.attempts
     }
 
     /// Changes all texts.

@@ -21,6 +21,7 @@ mod http;
 mod json_text;
 mod nearest;
 mod oauth;
+mod pace;
 mod page;
 mod pinned_resolver;
 mod policy;

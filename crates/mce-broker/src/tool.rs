@@ -15,6 +15,7 @@ use crate::call::{Broker, CallRequest, qualified};
 use crate::call_error::{CallError, CallErrorKind};
 use crate::function_source::FoundFunction;
 use crate::json_text::{MAX_DEPTH, is_shallow};
+use crate::pace::Health;
 use crate::policy::{self, Decision};
 use crate::tool_fault::Refused;
 use crate::upstream::{ToolAnswer, ToolCall, UpstreamError};
@@ -33,12 +34,13 @@ impl Broker {
         let server = self.server(&function.server)?;
         let (arguments, members) = self.checked_members(request, found, tool)?;
         policy::check_function(server, function)?;
+        let _turn = self.pace.turn(request.run, function).await?;
         let intent = self.audit.begin(request, function, &arguments, &Decision::by_default()).await?;
         let outcome = self
             .send_to_tool(found, tool, members, request)
             .await
             .map_err(|error| self.without_secrets(error));
-        intent.end(outcome.as_ref().map(|answer| (answer.status, answer.value.len())));
+        intent.end_call(outcome.as_ref());
         outcome
     }
 
@@ -85,7 +87,11 @@ impl Broker {
             arguments: into_object(arguments),
             client: request.client,
         };
-        let answer = self.upstreams.call_tool(call).await.map_err(|error| upstream_failure(&error))?;
+        let called = self.upstreams.call_tool(call).await;
+        let is_bad = called.as_ref().is_err_and(UpstreamError::is_outage);
+        self.pace
+            .note(&found.function.server, if is_bad { Health::Bad } else { Health::Good });
+        let answer = called.map_err(|error| upstream_failure(&error))?;
         let clean = |value: &Value| -> Result<Box<RawValue>, CallError> {
             let text = value.to_string();
             RawValue::from_string(self.answer_redactor.json(&text).into_owned())
@@ -102,6 +108,7 @@ impl Broker {
             value => AnswerValue::Json(clean(&value)?),
         };
         Ok(Answer {
+            attempts: 1,
             function: qualified(found),
             effect: found.function.effect,
             value,

@@ -7,7 +7,7 @@ use crate::reader::{found, one_of};
 use crate::setting_fields::SettingFields;
 use crate::{
     AuditArguments, AuditSettings, AuditSync, CallSettings, ClientSettings, ConfigError, DockerSettings, EnhanceSettings, LimitSettings,
-    RecipeSettings, ResultFormat, ResultSettings, SandboxSettings, ServeSettings, Settings, Surface,
+    PaceSettings, RecipeSettings, ResultFormat, ResultSettings, SandboxSettings, ServeSettings, Settings, Surface,
 };
 
 const LOG_LEVELS: [&str; 8] = ["info", "trace", "debug", "warn", "warning", "error", "critical", "off"];
@@ -57,6 +57,12 @@ pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Resu
         calls: CallSettings {
             total: fields.seconds("call_timeout_seconds", 30, 1..=600)?,
             answer_bytes: fields.size("max_answer_size_bytes", 16 << 20, 1024..=1 << 30)?,
+        },
+        pace: PaceSettings {
+            rate: fields.rate("rate")?,
+            run_rate: fields.rate("run_rate")?,
+            retries: fields.count("retries", 2, 0..=10)?,
+            breaker_failures: fields.count("breaker_failures", 5, 0..=1_000_000)?,
         },
         client: client(fields)?,
         sandbox: sandbox(fields)?,

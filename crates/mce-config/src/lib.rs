@@ -23,6 +23,7 @@ mod oauth_fields;
 mod own;
 mod pagination_fields;
 mod policy;
+mod rate;
 mod reader;
 mod redact;
 mod report;
@@ -49,13 +50,14 @@ pub use headers::{is_secret_header, is_secret_variable};
 pub use load::{LoadOptions, load};
 pub use name::normalise_server_name;
 pub use policy::{AskerSetting, Budget, Comparison, Condition, PolicyRule, PolicySettings, Verdict};
+pub use rate::Rate;
 pub use report::{MASK, Report, Shown, Warning};
 pub use secret::{MIN_SECRET_BYTES, Secret};
 pub use secret_source::{MAX_SECRET_BYTES, SecretSource};
 pub use settings::{
     AuditArguments, AuditSettings, AuditSync, Auth, CallSettings, ClientSettings, Credential, DockerSettings, EnhanceSettings,
-    LimitSettings, Location, Origin, RecipeSettings, ResultFormat, ResultSettings, SandboxSettings, ServeSettings, ServerSettings,
-    SessionAuth, Settings, Surface, Unresolved,
+    LimitSettings, Location, Origin, PaceSettings, RecipeSettings, ResultFormat, ResultSettings, SandboxSettings, ServeSettings,
+    ServerSettings, SessionAuth, Settings, Surface, Unresolved,
 };
 pub use source::{EntrySource, Place, Source};
 pub use upstream::{Era, HttpServer, HttpTransport, OAuthSettings, StdioServer, UpstreamSettings};

@@ -13,7 +13,7 @@ use crate::redact::{mask_arguments, mask_random, mask_url};
 use crate::secret_source::{Written, is_source, read_source};
 use crate::variables::Variables;
 use crate::yaml::Kind;
-use crate::{ConfigError, Location, MASK, MIN_SECRET_BYTES, Place, Report, Secret, Shown, Source, Warning};
+use crate::{ConfigError, Location, MASK, MIN_SECRET_BYTES, Place, Rate, Report, Secret, Shown, Source, Warning};
 
 /// The longest part of a value that an error repeats, in characters.
 const MAX_FOUND_CHARS: usize = 80;
@@ -234,6 +234,17 @@ impl Reader<'_> {
         };
         self.show(key, value.to_string(), field.place.source.clone());
         Ok(value)
+    }
+
+    /// How often; none where a variable in it has no value.
+    pub(crate) fn rate(&mut self, key: &str, field: &Field) -> Result<Option<Rate>, ConfigError> {
+        let text = self.expand(field, Rate::EXPECTED)?;
+        let rate = Rate::read(&text.value);
+        if rate.is_none() && text.missing.is_empty() {
+            return Err(field.refuse(Rate::EXPECTED, found(&text.shown)));
+        }
+        self.show(key, text.shown, field.place.source.clone());
+        Ok(rate)
     }
 
     /// One of some words, in lower case.

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Every key of a server, besides other words for them.
-pub(crate) const SERVER_KEYS: [&str; 35] = [
+pub(crate) const SERVER_KEYS: [&str; 36] = [
     "allow_private",
     "args",
     "auth",
@@ -49,6 +49,7 @@ pub(crate) const SERVER_KEYS: [&str; 35] = [
     "overlay",
     "pagination",
     "pin",
+    "rate",
     "rename",
     "skills_url",
     "start_timeout",

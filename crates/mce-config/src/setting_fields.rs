@@ -8,16 +8,17 @@ use std::time::Duration;
 use crate::field::Field;
 use crate::reader::Reader;
 use crate::yaml::Node;
-use crate::{ConfigError, Place, Secret, Source};
+use crate::{ConfigError, Place, Rate, Secret, Source};
 
 /// Every key of `mce.yaml` besides `servers`. Its variable is `MCE_` and the key in upper case.
-pub(crate) const SETTING_KEYS: [&str; 59] = [
+pub(crate) const SETTING_KEYS: [&str; 63] = [
     "allowed_domains",
     "audit_arguments",
     "audit_fsync",
     "audit_keep_days",
     "audit_log_path",
     "audit_max_bytes",
+    "breaker_failures",
     "cache_db_path",
     "cache_enabled",
     "cache_max_entries",
@@ -63,7 +64,10 @@ pub(crate) const SETTING_KEYS: [&str; 59] = [
     "network_mode",
     "port",
     "python",
+    "rate",
     "result_format",
+    "retries",
+    "run_rate",
     "sampling_enabled",
     "sandbox_mode",
     "sandbox_requirements_path",
@@ -74,12 +78,13 @@ pub(crate) const SETTING_KEYS: [&str; 59] = [
 ];
 
 /// Variables of another program that mean the same as ours, which come first.
-const OTHER_NAMES: [(&str, &str); 5] = [
+const OTHER_NAMES: [(&str, &str); 6] = [
     ("audit_keep_days", "AUDIT_LOG_RETENTION_DAYS"),
     ("audit_log_path", "AUDIT_LOG_PATH"),
     ("max_sampling_rounds", "CODE_EXECUTOR_MAX_SAMPLING_ROUNDS"),
     ("max_sampling_tokens", "CODE_EXECUTOR_MAX_SAMPLING_TOKENS"),
     ("sampling_enabled", "CODE_EXECUTOR_SAMPLING_ENABLED"),
+    ("run_rate", "CODE_EXECUTOR_RATE_LIMIT_RPM"),
 ];
 
 /// Variables that are no settings: they say where settings are.
@@ -164,6 +169,15 @@ impl SettingFields<'_, '_> {
 
     pub(crate) fn seconds(&mut self, key: &str, default: u64, range: RangeInclusive<u64>) -> Result<Duration, ConfigError> {
         self.number(key, default, range).map(Duration::from_secs)
+    }
+
+    pub(crate) fn rate(&mut self, key: &str) -> Result<Option<Rate>, ConfigError> {
+        if let Some(field) = self.field(key) {
+            self.reader.rate(key, &field)
+        } else {
+            self.reader.show_default(key, &"");
+            Ok(None)
+        }
     }
 
     /// One of `words`, of which the first is the default.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{EntrySource, HttpServer, Secret, StdioServer, UpstreamSettings, ViewSettings};
+use crate::{EntrySource, HttpServer, Rate, Secret, StdioServer, UpstreamSettings, ViewSettings};
 
 /// Everything that is configured.
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ pub struct Settings {
     pub limits: LimitSettings,
     /// Limits of one call.
     pub calls: CallSettings,
+    /// How often and how fast servers are called.
+    pub pace: PaceSettings,
     /// What is asked of the client.
     pub client: ClientSettings,
     /// How workers are kept.
@@ -270,6 +272,19 @@ pub struct CallSettings {
     pub total: Duration,
     /// Bytes of an answer, decompressed. `MCE_MAX_ANSWER_SIZE_BYTES`, default 16 MiB.
     pub answer_bytes: usize,
+}
+
+/// How often and how fast servers are called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaceSettings {
+    /// Calls of one client. `MCE_RATE`; none: as often as it likes.
+    pub rate: Option<Rate>,
+    /// Programs of one client. `MCE_RUN_RATE` or `CODE_EXECUTOR_RATE_LIMIT_RPM`; none: as often as it likes.
+    pub run_rate: Option<Rate>,
+    /// Further attempts of what only reads, after 429 and 503. `MCE_RETRIES`, default 2; 0 to 10.
+    pub retries: u32,
+    /// Failures in a row after which a server is left alone for 30 s. `MCE_BREAKER_FAILURES`, default 5; 0: never.
+    pub breaker_failures: u32,
 }
 
 /// What MCP servers and programs ask of the client.

@@ -49,7 +49,7 @@ pub struct UpstreamSettings {
     pub start_timeout: Duration,
     /// `timeout`: until a call has ended; progress does not prolong it. Default 120 s.
     pub call_timeout: Duration,
-    /// `concurrency`: calls at the same time; further ones wait. Default 16.
+    /// `concurrency`: calls at the same time; further ones wait. Default 16, for an API 64.
     pub concurrency: u32,
     /// `max_answer_bytes`: a larger answer of a call is an error. Default 16 MiB.
     pub answer_bytes: usize,

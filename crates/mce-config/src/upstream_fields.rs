@@ -11,6 +11,9 @@ use crate::{ConfigError, Era, UpstreamSettings};
 
 const KEYS: [&str; 7] = ["concurrency", "era", "max_answer_bytes", "oauth", "pin", "start_timeout", "timeout"];
 
+/// Calls of an API at the same time.
+const API_CONCURRENCY: u32 = 64;
+
 /// What an entry says of itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UpstreamEntry {
@@ -28,9 +31,12 @@ pub(crate) fn read_upstream(
     entry: UpstreamEntry,
 ) -> Result<UpstreamSettings, ConfigError> {
     let mut settings = UpstreamSettings::default();
+    if !entry.is_mcp {
+        settings.concurrency = API_CONCURRENCY;
+    }
     for name in KEYS {
         let Some(field) = fields.remove(name) else { continue };
-        if !entry.is_mcp {
+        if !entry.is_mcp && name != "concurrency" {
             let reason = "it is for MCP servers".to_owned();
             reader.warn(field.place, "has no effect".to_owned(), Some(reason));
             continue;

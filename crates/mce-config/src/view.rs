@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::Rate;
+
 /// What changes a server's functions after they were compiled. Names of operations are `METHOD /path`, an `operationId`
 /// or a function's name.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,6 +21,8 @@ pub struct ViewSettings {
     pub rename: BTreeMap<String, String>,
     /// Settings of single functions, by operation.
     pub functions: BTreeMap<String, FunctionSettings>,
+    /// How often its functions may be called, by all clients together.
+    pub rate: Option<Rate>,
     /// How functions give further pages whose document does not say it.
     pub pagination: Option<PaginationSettings>,
 }
@@ -45,6 +49,8 @@ pub struct FunctionSettings {
     pub effect: Option<EffectSetting>,
     /// Arguments by their original names (the request body is `body`), for calls that do not give them.
     pub defaults: BTreeMap<String, ArgumentDefault>,
+    /// How often it may be called, by all clients together.
+    pub rate: Option<Rate>,
     /// How it gives further pages, whatever the document says.
     pub pagination: Option<PaginationSettings>,
 }

@@ -12,7 +12,7 @@ use crate::{ArgumentDefault, ConfigError, EffectSetting, FunctionSelector, Funct
 /// The parts of a selector.
 const SELECTOR_KEYS: [&str; 4] = ["tag", "path", "method", "operation"];
 /// The keys of one function's settings.
-const FUNCTION_KEYS: [&str; 4] = ["defaults", "description", "effect", "pagination"];
+const FUNCTION_KEYS: [&str; 5] = ["defaults", "description", "effect", "pagination", "rate"];
 /// The keys of a default with more than its value.
 const DEFAULT_KEYS: [&str; 2] = ["value", "hidden"];
 /// The longest new name, in characters.
@@ -35,6 +35,9 @@ pub(crate) fn read_view(reader: &mut Reader<'_>, at: &str, fields: &mut BTreeMap
     }
     if let Some(field) = fields.remove("pagination") {
         view.pagination = Some(pagination(reader, &format!("{at}.pagination"), field)?);
+    }
+    if let Some(field) = fields.remove("rate") {
+        view.rate = reader.rate(&format!("{at}.rate"), &field)?;
     }
     if let Some(field) = fields.remove("functions") {
         for (operation, field) in field.into_entries("a mapping of operations to their settings")? {
@@ -125,6 +128,7 @@ fn function(reader: &mut Reader<'_>, key: &str, field: Field) -> Result<Function
         match name.as_str() {
             "description" => settings.description = Some(description(reader, &key, &field)?),
             "effect" => settings.effect = Some(effect(reader, &key, &field)?),
+            "rate" => settings.rate = reader.rate(&key, &field)?,
             "pagination" => settings.pagination = Some(pagination(reader, &key, field)?),
             "defaults" => {
                 for (argument, field) in field.into_entries("a mapping of arguments to values")? {

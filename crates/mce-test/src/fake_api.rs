@@ -41,7 +41,7 @@ pub struct FakeAnswer {
     pub is_silent: bool,
 }
 
-type Handler = Box<dyn Fn(&ReceivedRequest) -> FakeAnswer + Send + Sync>;
+type Handler = Arc<dyn Fn(&ReceivedRequest) -> FakeAnswer + Send + Sync>;
 
 #[derive(Default)]
 struct State {
@@ -83,7 +83,7 @@ impl FakeApi {
 
     /// Answers all requests without a queued answer by this function.
     pub fn answer_with(&self, handler: impl Fn(&ReceivedRequest) -> FakeAnswer + Send + Sync + 'static) {
-        *lock(&self.state.handler) = Some(Box::new(handler));
+        *lock(&self.state.handler) = Some(Arc::new(handler));
     }
 
     /// All requests so far.
@@ -196,9 +196,9 @@ fn serve(stream: &TcpStream, state: &State) -> std::io::Result<()> {
         lock(&state.requests).push(request.clone());
         let queued = lock(&state.queued).pop_front();
         let answer = queued.unwrap_or_else(|| {
-            lock(&state.handler)
-                .as_ref()
-                .map_or_else(|| FakeAnswer::json(200, "{}"), |handler| handler(&request))
+            // Several requests may be answered at the same time.
+            let handler = lock(&state.handler).clone();
+            handler.map_or_else(|| FakeAnswer::json(200, "{}"), |handler| handler(&request))
         });
         if answer.is_silent {
             // Returns when the client leaves.

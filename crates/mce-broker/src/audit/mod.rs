@@ -23,6 +23,7 @@ use self::log::Log;
 pub(crate) use self::questions::Recorded;
 pub use self::read::{AuditReader, is_under_way};
 pub use self::verify::{AuditFault, AuditReport, verify_audit};
+use crate::answer::Answer;
 use crate::arguments::Arguments;
 use crate::call::CallRequest;
 use crate::call_error::{BrokerError, CallError, CallErrorKind};
@@ -276,6 +277,7 @@ impl Audit {
 impl Begun<'_> {
     /// Writes the outcome: the status, if it has one, and the bytes of the answer, or the error.
     pub(crate) fn end(mut self, outcome: Result<(Option<u16>, usize), &CallError>) {
+        self.set_attempts(outcome.err().map_or(1, CallError::attempts));
         match outcome {
             Ok((status, bytes)) => {
                 self.set("ok", json!(true));
@@ -294,6 +296,18 @@ impl Begun<'_> {
             }
         }
         self.close();
+    }
+
+    /// Writes the outcome of a call.
+    pub(crate) fn end_call(mut self, outcome: Result<&Answer, &CallError>) {
+        self.set_attempts(outcome.map_or(1, |answer| answer.attempts));
+        self.end(outcome.map(|answer| (answer.status, answer.value.len())));
+    }
+
+    fn set_attempts(&mut self, attempts: u32) {
+        if attempts > 1 {
+            self.set("attempts", json!(attempts));
+        }
     }
 
     fn set(&mut self, key: &str, value: Value) {

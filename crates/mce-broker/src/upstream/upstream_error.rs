@@ -263,6 +263,16 @@ impl UpstreamError {
         }
     }
 
+    /// Whether the server does not work, which is another thing than whether a call was good. One that cannot be started or
+    /// connected to is left alone by its connection already.
+    pub(crate) const fn is_outage(&self) -> bool {
+        match self {
+            Self::NotInTime { .. } | Self::Disconnected { .. } => true,
+            Self::Status { status, .. } => *status >= 500,
+            _ => false,
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -11,4 +11,5 @@ mod catalog;
 mod compare;
 mod credentials;
 mod fetch;
+mod pace;
 mod requests;

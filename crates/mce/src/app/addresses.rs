@@ -139,6 +139,7 @@ mod tests {
         let value = r#"{"next": "/a?p=2", "links": {"next": {"href": "?p=3"}}, "total": 1, "more": true, "none": null,
             "size": 1.5, "items": [{"url": "/planted"}, "/planted"], "name": "no address", "n": -1}"#;
         let answer = Answer {
+            attempts: 1,
             function: "s.list".to_owned(),
             effect: Effect::Read,
             value: AnswerValue::Json(RawValue::from_string(value.to_owned()).unwrap()),

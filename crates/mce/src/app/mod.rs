@@ -467,7 +467,18 @@ impl App {
             wall: behalf.narrowed.wall,
         };
         let record = self.broker.begin_run(&calls.run, language.as_str());
-        let mut outcome = self.sandbox.run(program, Arc::<RunCalls>::clone(&calls)).await;
+        let mut outcome = match self.broker.start_run(&calls.run).await {
+            Ok(()) => self.sandbox.run(program, Arc::<RunCalls>::clone(&calls)).await,
+            Err(error) => mce_sandbox::Outcome {
+                result: Err(ProgramError {
+                    hint: error.hint().map(str::to_owned),
+                    ..program_error(ErrorKind::Busy, error.to_string())
+                }),
+                logs: String::new(),
+                contents: Vec::new(),
+                elapsed: Duration::ZERO,
+            },
+        };
         let groups = calls.groups();
         record.end(RunEnd {
             error: outcome.result.as_ref().err().map(|error| error.kind.as_str()),

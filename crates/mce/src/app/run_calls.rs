@@ -364,7 +364,7 @@ fn may_have_been_sent(kind: &CallErrorKind) -> bool {
     match kind {
         CallErrorKind::Api { .. } | CallErrorKind::Timeout | CallErrorKind::Output => true,
         CallErrorKind::Tool { may_have_effects } => *may_have_effects,
-        CallErrorKind::Argument | CallErrorKind::Policy | CallErrorKind::Internal => false,
+        CallErrorKind::Argument | CallErrorKind::Policy | CallErrorKind::Busy | CallErrorKind::Internal => false,
     }
 }
 

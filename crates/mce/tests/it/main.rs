@@ -20,6 +20,7 @@ mod large_results;
 mod machines;
 mod mcp_servers;
 mod node_server;
+mod pace;
 mod paging;
 mod parked;
 mod person;
