@@ -2,6 +2,7 @@
 
 mod addresses;
 mod answer;
+mod behalf;
 mod blocks;
 mod calls;
 mod compile;
@@ -30,8 +31,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use mce_broker::{
-    Asker, Broker, BrokerOptions, CallError, CallErrorKind, CallLimits, CatalogSource, Change, Changed, ClientRequests, NewRecipe,
-    NoClient, Recipes, ResultLimits, Results, RunContext, RunEnd, UpstreamState, Upstreams,
+    Broker, BrokerOptions, CallError, CallErrorKind, CallLimits, CatalogSource, Change, Changed, ClientRequests, NewRecipe, NoClient,
+    Recipes, ResultLimits, Results, RunEnd, UpstreamState, Upstreams,
 };
 use mce_catalog::catalog::Catalog;
 use mce_config::{ServerSettings, Settings};
@@ -42,6 +43,7 @@ use tokio::sync::{OnceCell, broadcast, watch};
 
 use self::addresses::Addresses;
 pub(crate) use self::answer::{CallGroup, RunAnswer};
+pub(crate) use self::behalf::Behalf;
 pub(crate) use self::calls::Called;
 pub(crate) use self::compile::{CompileOptions, Compiler, Sources};
 pub(crate) use self::discovery::{Discovery, Wanted};
@@ -112,61 +114,6 @@ impl RunReport {
             contents: Vec::new(),
             text: None,
             model: ModelUse::default(),
-        }
-    }
-}
-
-/// On whose behalf something is run or called.
-#[derive(Debug, Clone)]
-pub(crate) struct Behalf {
-    /// Of its run, in the audit log.
-    pub(crate) id: String,
-    /// What the client's own records know its request by.
-    pub(crate) correlation: Option<String>,
-    /// Who wants it.
-    pub(crate) asker: Asker,
-    /// What the client calls itself.
-    pub(crate) client_name: Option<String>,
-    /// Who answers what MCP servers and programs ask meanwhile.
-    pub(crate) client: Arc<dyn ClientRequests>,
-    /// Leave for a program to ask the client's language model.
-    pub(crate) model: Option<ModelLeave>,
-    /// What a program may do less than the settings allow.
-    pub(crate) narrowed: Narrowed,
-}
-
-impl Behalf {
-    /// Of somebody who typed a command.
-    pub(crate) fn person() -> Self {
-        Self {
-            id: new_run_id(),
-            correlation: None,
-            asker: Asker::Person,
-            client_name: None,
-            client: Arc::new(NoClient),
-            model: None,
-            narrowed: Narrowed::default(),
-        }
-    }
-
-    /// Of a client, by the name that it gives itself.
-    pub(crate) fn client(client: Arc<dyn ClientRequests>, name: Option<String>) -> Self {
-        Self {
-            asker: Asker::Model,
-            client_name: name,
-            client,
-            ..Self::person()
-        }
-    }
-
-    /// The run, of this program if there is one.
-    pub(crate) fn run(&self, source: Option<&str>) -> RunContext {
-        RunContext {
-            id: self.id.clone(),
-            correlation: self.correlation.clone(),
-            asker: self.asker,
-            client: self.client_name.clone(),
-            code_sha256: source.map(|source| documents::sha256(source.as_bytes())),
         }
     }
 }
@@ -581,16 +528,6 @@ fn write_whole(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let part = file.with_extension("part");
     fs_err::write(&part, bytes)?;
     fs_err::rename(part, file)
-}
-
-/// An id for the audit log, unique among the runs of all processes that share it.
-fn new_run_id() -> String {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let started = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis());
-    format!("{started:x}-{:x}-{:x}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed))
 }
 
 /// An error with its causes.
