@@ -4,24 +4,22 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mce_catalog::function::{Effect, Function, HttpTarget, Target};
+use mce_catalog::function::{Function, HttpTarget, Target};
 use mce_config::{ServerSettings, Settings};
 use reqwest::Request;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
-use tokio::time::sleep;
 
 use crate::allowed_hosts::AllowedHosts;
 use crate::answer::{Answer, Reading, read_value, telling_headers};
 use crate::api_login::{self, ApiLogins, LoginWith};
 use crate::arguments::{Arguments, misfit, read_arguments};
-use crate::audit::{Audit, Recorded, RunRecord};
+use crate::audit::Audit;
 use crate::base_url::BaseUrl;
 use crate::call_error::{BrokerError, CallError, CallErrorKind};
 use crate::credential::{Credentials, credentials_for};
 use crate::function_source::{FoundFunction, FunctionSource};
-use crate::http::{Http, RawAnswer, assemble};
-use crate::pace::{Health, Pace, wait_hint};
+use crate::http::{Http, assemble};
+use crate::pace::{Pace, wait_hint};
 use crate::page;
 use crate::pinned_resolver::PinnedResolver;
 use crate::policy::{self, Decision};
@@ -29,8 +27,7 @@ use crate::reach::{self, PrivateNames};
 use crate::redact::Redactor;
 use crate::request::{RequestParts, build_request};
 use crate::run_context::RunContext;
-use crate::tool::upstream_failure;
-use crate::upstream::{ClientRequests, Passed, UpstreamError, Upstreams};
+use crate::upstream::{ClientRequests, Upstreams};
 use crate::validate::{FunctionValidators, Validators};
 
 /// What a broker is made of.
@@ -110,7 +107,7 @@ pub struct CallRequest<'a> {
 pub struct Broker {
     pub(crate) options: BrokerOptions,
     pub(crate) audit: Arc<Audit>,
-    http: Http,
+    pub(crate) http: Http,
     /// For requests of programs' own. Apart from `http`, so that they share no connection with a call's credentials.
     pub(crate) fetch_http: Http,
     pub(crate) allowed_hosts: Arc<AllowedHosts>,
@@ -211,7 +208,7 @@ impl Broker {
         }
         let logging_in = api_login::is_needed(&server.auth).then(|| parts.clone());
         let assembled = assemble(&base, parts, &credentials).map_err(|error| self.without_secrets(error))?;
-        let _turn = self.pace.turn(request.run, function).await?;
+        let _turn = self.turn(request, function).await?;
         let intent = self.audit.begin(request, function, &arguments, &Decision::by_default()).await?;
         let outcome = match logging_in {
             None => self.send(found, target, assembled, &credentials).await,
@@ -332,74 +329,6 @@ impl Broker {
         })
     }
 
-    /// Writes to the audit log that a program of this run starts. Dropped without an end, it says that nobody waited for that.
-    pub fn begin_run(&self, run: &RunContext, language: &str) -> RunRecord<'_> {
-        self.audit.begin_run(run, language)
-    }
-
-    /// Writes to the audit log that something was refused before it became a call or a run.
-    pub fn record_refusal(&self, run: &RunContext, reference: &str, error: &CallError) {
-        self.audit.refuse(run, reference, error, None);
-    }
-
-    /// The client, with a record of each question that it is asked for this run.
-    pub fn recorded_client(&self, run: &RunContext, client: Arc<dyn ClientRequests>) -> Arc<dyn ClientRequests> {
-        Arc::new(Recorded {
-            audit: Arc::clone(&self.audit),
-            run: run.clone(),
-            client,
-        })
-    }
-
-    /// The result of a request that is passed on to an MCP server, as that wrote it. It is on record.
-    ///
-    /// # Errors
-    ///
-    /// As [`Upstreams::pass`].
-    pub async fn pass(&self, run: &RunContext, server: &str, passed: Passed, params: Map<String, Value>) -> Result<Value, UpstreamError> {
-        let begun = self
-            .audit
-            .begin_other(run, server, passed.method(), Some(&json!(params).to_string()));
-        let outcome = self.upstreams.pass(server, passed, params).await;
-        let error = outcome.as_ref().err().map(|error| self.without_secrets(upstream_failure(error)));
-        begun.end(match (&outcome, &error) {
-            (Ok(result), None) => Ok((None, result.to_string().len())),
-            (Err(_), Some(error)) => Err(error),
-            _ => Ok((None, 0)),
-        });
-        outcome
-    }
-
-    /// Sends a request; once more, if it only reads and the API is overloaded.
-    async fn send_in_turn(&self, found: &FoundFunction, request: Request) -> Result<(RawAnswer, u32), CallError> {
-        let function = &found.function;
-        let mut again = self.pace.again(function.effect == Effect::Read);
-        let mut next = Some(request);
-        while let Some(request) = next.take() {
-            let copy = request.try_clone();
-            let outcome = self.http.send(request).await;
-            self.pace.note(&function.server, health(&outcome));
-            let answer = outcome.map_err(|error| error.after_attempts(again.attempts()))?;
-            match (copy, again.after(answer.status, &answer.headers)) {
-                (Some(copy), Some(wait)) => {
-                    sleep(wait).await;
-                    next = Some(copy);
-                }
-                _ => return Ok((answer, again.attempts())),
-            }
-        }
-        Err(CallError::new(CallErrorKind::Internal, "there is nothing to send"))
-    }
-
-    /// Whether a client may start a program now.
-    ///
-    /// # Errors
-    ///
-    /// `Busy`, with the time after which it may.
-    pub async fn start_run(&self, run: &RunContext) -> Result<(), CallError> {
-        self.pace.start_run(run).await
-    }
-
     /// JSON text of a program without configured secrets, which is JSON still. The text must be valid.
     pub fn redacted<'a>(&self, json: &'a str) -> Cow<'a, str> {
         self.redactor.json(json)
@@ -420,18 +349,6 @@ impl std::fmt::Debug for BrokerOptions {
         f.debug_struct("BrokerOptions")
             .field("limits", &self.limits)
             .finish_non_exhaustive()
-    }
-}
-
-/// Whether an API works, which is another thing than whether a request was good.
-fn health(outcome: &Result<RawAnswer, CallError>) -> Health {
-    match outcome {
-        Ok(answer) if answer.status < 500 => Health::Good,
-        Ok(_) => Health::Bad,
-        Err(error) => match error.kind {
-            CallErrorKind::Api { .. } | CallErrorKind::Timeout => Health::Bad,
-            _ => Health::Good,
-        },
     }
 }
 

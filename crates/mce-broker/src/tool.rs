@@ -34,7 +34,7 @@ impl Broker {
         let server = self.server(&function.server)?;
         let (arguments, members) = self.checked_members(request, found, tool)?;
         policy::check_function(server, function)?;
-        let _turn = self.pace.turn(request.run, function).await?;
+        let _turn = self.turn(request, function).await?;
         let intent = self.audit.begin(request, function, &arguments, &Decision::by_default()).await?;
         let outcome = self
             .send_to_tool(found, tool, members, request)

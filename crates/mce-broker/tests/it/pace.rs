@@ -68,6 +68,7 @@ async fn an_api_that_fails_five_times_in_a_row_is_left_alone() {
     assert!(error.hint().unwrap().starts_with("it is tried again in "), "{error}");
     assert_eq!(error.kind, CallErrorKind::Api { status: None, body: None });
     assert!(bench.api.requests().is_empty());
+    assert_eq!(bench.audit().pop().unwrap()["event"], "refused");
 }
 
 #[tokio::test]
