@@ -1,11 +1,13 @@
 //! Programs kept for `run_cached_code`, in SQLite. Time comes from the caller, so that tests need no clock.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mce_config::RecipeSettings;
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -24,8 +26,8 @@ pub struct NewRecipe<'a> {
     pub source: &'a str,
     /// What it does, in the model's words.
     pub description: &'a str,
-    /// Servers whose functions it called.
-    pub servers: &'a [String],
+    /// Functions that it called, with their signatures as they were.
+    pub functions: &'a BTreeMap<String, String>,
 }
 
 /// A program that is kept.
@@ -39,8 +41,8 @@ pub struct Recipe {
     pub source: String,
     /// What it does, in the model's words.
     pub description: String,
-    /// Servers whose functions it called.
-    pub servers: Vec<String>,
+    /// Functions that it called, with their signatures as they were.
+    pub functions: BTreeMap<String, String>,
     /// When it was first kept.
     pub created: SystemTime,
     /// When it was last kept or asked for.
@@ -95,7 +97,7 @@ const TABLE: &str = "
         language TEXT NOT NULL,
         source TEXT NOT NULL,
         description TEXT NOT NULL,
-        servers TEXT NOT NULL,
+        functions TEXT NOT NULL,
         created_ms INTEGER NOT NULL,
         last_used_ms INTEGER NOT NULL,
         uses INTEGER NOT NULL
@@ -109,8 +111,14 @@ impl Recipes {
     ///
     /// [`RecipeError::Store`].
     pub fn open(file: &Path, settings: RecipeSettings) -> Result<Self, RecipeError> {
+        let connection = state_file::open(file, TABLE)?;
+        // Earlier versions kept no signatures; what they kept is gone in an hour anyway.
+        if connection.prepare("SELECT functions FROM recipes").is_err() {
+            connection.execute_batch("DROP TABLE recipes;")?;
+            connection.execute_batch(TABLE)?;
+        }
         Ok(Self {
-            connection: Mutex::new(state_file::open(file, TABLE)?),
+            connection: Mutex::new(connection),
             settings,
         })
     }
@@ -125,18 +133,12 @@ impl Recipes {
             return Err(RecipeError::Disabled);
         }
         let id = recipe_id(recipe.language, recipe.source);
+        let functions = Value::from_iter(recipe.functions.clone()).to_string();
         self.with_connection(|connection| {
             connection.execute(
                 "INSERT INTO recipes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 0) ON CONFLICT (id) DO UPDATE SET
-                 description = excluded.description, servers = excluded.servers, last_used_ms = excluded.last_used_ms",
-                params![
-                    id,
-                    recipe.language,
-                    recipe.source,
-                    recipe.description,
-                    recipe.servers.join(" "),
-                    milliseconds(now)
-                ],
+                 description = excluded.description, functions = excluded.functions, last_used_ms = excluded.last_used_ms",
+                params![id, recipe.language, recipe.source, recipe.description, functions, milliseconds(now)],
             )
         })?;
         self.prune(now)?;
@@ -211,13 +213,13 @@ fn recipe_id(language: &str, source: &str) -> String {
 }
 
 fn read_recipe(row: &Row<'_>) -> rusqlite::Result<Recipe> {
-    let servers: String = row.get("servers")?;
+    let functions: String = row.get("functions")?;
     Ok(Recipe {
         id: row.get("id")?,
         language: row.get("language")?,
         source: row.get("source")?,
         description: row.get("description")?,
-        servers: servers.split_whitespace().map(str::to_owned).collect(),
+        functions: serde_json::from_str(&functions).unwrap_or_default(),
         created: time(row.get("created_ms")?),
         last_used: time(row.get("last_used_ms")?),
         uses: row.get::<_, i64>("uses")?.unsigned_abs(),
@@ -230,6 +232,8 @@ fn time(milliseconds: i64) -> SystemTime {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::OnceLock;
+
     use super::*;
 
     fn settings(ttl_s: u64, max_entries: usize) -> RecipeSettings {
@@ -249,21 +253,23 @@ mod tests {
         Recipes::open(Path::new(":memory:"), settings(ttl_s, max_entries)).unwrap()
     }
 
+    static NONE: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+
     fn program(source: &str) -> NewRecipe<'_> {
         NewRecipe {
             language: "python",
             source,
             description: "adds",
-            servers: &[],
+            functions: NONE.get_or_init(BTreeMap::new),
         }
     }
 
     #[test]
     fn a_kept_program_comes_back_exactly() {
         let recipes = recipes(60, 10);
-        let servers = ["shop".to_owned(), "crm".to_owned()];
+        let functions = BTreeMap::from([("shop.get".to_owned(), "get(id: str) -> Item".to_owned())]);
         let new = NewRecipe {
-            servers: &servers,
+            functions: &functions,
             ..program("result = 1\n")
         };
         let id = recipes.save(new, at(0)).unwrap();
@@ -273,9 +279,21 @@ mod tests {
             ("python", "result = 1\n", "adds")
         );
         assert_eq!(
-            (recipe.servers, recipe.created, recipe.last_used, recipe.uses),
-            (servers.to_vec(), at(0), at(5), 1)
+            (recipe.functions, recipe.created, recipe.last_used, recipe.uses),
+            (functions, at(0), at(5), 1)
         );
+    }
+
+    #[test]
+    fn a_table_of_an_earlier_version_is_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state.sqlite");
+        let old = "CREATE TABLE recipes (id TEXT PRIMARY KEY, language TEXT, source TEXT, description TEXT, servers TEXT,
+                   created_ms INTEGER, last_used_ms INTEGER, uses INTEGER); INSERT INTO recipes VALUES ('a', '', '', '', '', 1, 1, 1);";
+        Connection::open(&file).unwrap().execute_batch(old).unwrap();
+        let recipes = Recipes::open(&file, settings(60, 10)).unwrap();
+        let id = recipes.save(program("result = 1"), at(0)).unwrap();
+        assert_eq!(recipes.get(&id, at(1)).unwrap().source, "result = 1");
     }
 
     #[test]

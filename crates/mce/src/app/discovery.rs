@@ -363,6 +363,13 @@ impl Discovery {
         self.catalog.types_to_show(function).unwrap_or_default()
     }
 
+    /// The signature of `server.function` as a program of this language sees it.
+    pub(super) fn signature(&self, name: &str, language: Language) -> Option<String> {
+        let (server, function) = name.split_once('.')?;
+        let function = self.function(server, function).ok()?;
+        Some(text::signature(&function, &self.types_for(&function), text_language(language)))
+    }
+
     /// A function by any of its names.
     pub(super) fn whole(&self, reference: &str) -> Option<Function> {
         self.catalog.resolve(reference).ok()

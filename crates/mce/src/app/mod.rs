@@ -24,7 +24,7 @@ mod tool_schema;
 mod tools;
 mod views;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -95,6 +95,9 @@ pub(crate) struct App {
     /// True as soon as nobody waits for answers any more.
     has_ended: watch::Sender<bool>,
 }
+
+/// Changed functions that an error tells.
+const CHANGES_TOLD: usize = 3;
 
 /// A finished run: the answer's JSON and further content blocks.
 pub(crate) struct RunReport {
@@ -382,9 +385,31 @@ impl App {
         } else {
             Language::Python
         };
+        if let Some(error) = self.changed_since(&recipe.functions, language) {
+            return RunReport::refused(error);
+        }
         let mut report = self.run_program(language, recipe.source, params, behalf).await;
         report.answer.cache_id = report.answer.success.then(|| cache_id.to_owned());
         report
+    }
+
+    /// What is another now of the functions that a program called.
+    fn changed_since(&self, functions: &BTreeMap<String, String>, language: Language) -> Option<ProgramError> {
+        let changes = functions
+            .iter()
+            .filter_map(|(name, was)| match self.discovery.signature(name, language) {
+                Some(is) if is == *was => None,
+                Some(is) => Some(format!("`{name}` was `{was}` and is `{is}`")),
+                None => Some(format!("`{name}` is not there any more")),
+            });
+        let changes: Vec<String> = changes.take(CHANGES_TOLD).collect();
+        if changes.is_empty() {
+            return None;
+        }
+        let told = format!("functions of this program have changed: {}", changes.join("; "));
+        let mut error = program_error(ErrorKind::Argument, told);
+        error.hint = Some("look at them with `get_functions`, and run the whole program with `execute_code`".to_owned());
+        Some(error)
     }
 
     /// Runs a program once.
@@ -478,18 +503,13 @@ impl App {
     }
 
     fn keep(&self, answer: &mut RunAnswer, language: Language, source: &str, description: &str) {
-        let servers: BTreeSet<String> = answer
-            .calls
-            .iter()
-            .filter(|group| !group.function.starts_with("fetch:"))
-            .filter_map(|group| group.function.split_once('.').map(|(server, _)| server.to_owned()))
-            .collect();
-        let servers: Vec<String> = servers.into_iter().collect();
+        let called = answer.calls.iter().map(|group| group.function.as_str());
+        let functions = called.filter_map(|name| Some((name.to_owned(), self.discovery.signature(name, language)?)));
         let recipe = NewRecipe {
             language: language.as_str(),
             source,
             description,
-            servers: &servers,
+            functions: &functions.collect(),
         };
         // The run has happened: a recipe that cannot be kept must not make it look as if it had failed.
         match self.recipes.save(recipe, SystemTime::now()) {

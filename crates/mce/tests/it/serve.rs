@@ -339,6 +339,41 @@ fn what_a_run_saves_a_later_one_loads_in_either_language() {
 }
 
 #[test]
+fn a_program_whose_functions_have_changed_is_not_run_again() {
+    let api = FakeApi::start();
+    let project = Project::shop(&api);
+    for (language, code) in [
+        ("python", "from shop.functions import get_item\nid = '1'\nresult = get_item(id)"),
+        ("typescript", "const id = '1';\nexport default await shop.getItem({ id });"),
+    ] {
+        project.write("shop.json", &shop_document().to_string());
+        assert_eq!(project.run(&["compile"]).code, 0);
+        let (mut client, _) = Client::initialize(&project, "2025-11-25");
+        let arguments = json!({"code": code, "description": "gets", "language": language});
+        let cache_id = client.call("execute_code", arguments).0["cache_id"].clone();
+        let again = |client: &mut Client| {
+            client
+                .call("run_cached_code", json!({"cache_id": cache_id, "params": {"id": "2"}}))
+                .0
+        };
+        assert_eq!(again(&mut client)["success"], true);
+        let mut document = shop_document();
+        document["paths"]["/items/{id}"]["get"]["parameters"][1]["required"] = json!(true);
+        project.write("shop.json", &document.to_string());
+        assert_eq!(project.run(&["compile"]).code, 0);
+        api.take_requests();
+        let refused = again(&mut client);
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("functions of this program have changed: `shop.get_item` was `"),
+            "{refused}"
+        );
+        assert!(message.contains("currency?") || message.contains("currency: Literal"), "{refused}");
+        assert!(api.take_requests().is_empty());
+    }
+}
+
+#[test]
 fn servers_are_told_with_the_tools_and_again_when_they_are_others() {
     let api = FakeApi::start();
     let (release, released) = std::sync::mpsc::channel::<()>();
