@@ -11,12 +11,14 @@ use serde_json::value::RawValue;
 
 use crate::allowed_hosts::AllowedHosts;
 use crate::answer::{Answer, Reading, read_value, telling_headers};
-use crate::api_login::{self, ApiLogins, LoginWith};
+use crate::api_login::{ApiLogins, LoginWith};
 use crate::arguments::{Arguments, misfit, read_arguments};
 use crate::audit::Audit;
 use crate::base_url::BaseUrl;
 use crate::call_error::{BrokerError, CallError, CallErrorKind};
+use crate::connection::Clients;
 use crate::credential::{Credentials, credentials_for};
+use crate::digest::Digests;
 use crate::function_source::{FoundFunction, FunctionSource};
 use crate::http::{Http, assemble};
 use crate::pace::{Pace, wait_hint};
@@ -107,7 +109,9 @@ pub struct CallRequest<'a> {
 pub struct Broker {
     pub(crate) options: BrokerOptions,
     pub(crate) audit: Arc<Audit>,
-    pub(crate) http: Http,
+    /// For calls, by the ways of their servers.
+    clients: Clients,
+    pub(crate) digests: Digests,
     /// For requests of programs' own. Apart from `http`, so that they share no connection with a call's credentials.
     pub(crate) fetch_http: Http,
     pub(crate) allowed_hosts: Arc<AllowedHosts>,
@@ -143,7 +147,8 @@ impl Broker {
                 &options.settings.audit,
                 Redactor::with_places(servers).learning(upstreams.learned()),
             )?),
-            http: Http::for_apis(options.limits.clone(), http),
+            clients: Clients::new(Http::for_apis(options.limits.clone(), http)),
+            digests: Digests::default(),
             fetch_http: Http::for_programs(options.limits.clone(), fetch_http),
             private_names,
             allowed_hosts,
@@ -201,20 +206,22 @@ impl Broker {
         let filled = self.upstreams.vault().filled(server).await?;
         let server = filled.as_ref();
         // No effect so far: these credentials are at hand. A login, which must be asked for, comes after the intent.
-        let credentials = credentials_for(server, target, |name| found.security_schemes.get(name).cloned());
+        let person = self.upstreams.api_session(&server.name);
+        let credentials = credentials_for(server, target, |name| found.security_schemes.get(name).cloned(), person.as_ref())?;
+        let http = self.clients.of(server);
         if let Some(address) = request.page {
             let own_pairs = credentials.query_names(&base);
             (parts.path, parts.query) = page::follow((&parts.method, &parts.path), address, &base, &own_pairs)?;
         }
-        let logging_in = api_login::is_needed(&server.auth).then(|| parts.clone());
+        let logging_in = (!credentials.logins.is_empty()).then(|| parts.clone());
         let assembled = assemble(&base, parts, &credentials).map_err(|error| self.without_secrets(error))?;
         let _turn = self.turn(request, function).await?;
         let intent = self.audit.begin(request, function, &arguments, &Decision::by_default()).await?;
         let outcome = match logging_in {
-            None => self.send(found, target, assembled, &credentials).await,
+            None => self.send((found, target), &http, assembled, &credentials).await,
             Some(parts) => {
                 let prepared = (&base, parts, credentials);
-                self.send_logged_in((found, target), server, prepared, request.run).await
+                self.send_logged_in((found, target), (server, &http), prepared, request.run).await
             }
         };
         if outcome.as_ref().is_err_and(|error| error.status() == Some(401)) {
@@ -264,8 +271,8 @@ impl Broker {
     /// again.
     async fn send_logged_in(
         &self,
-        (found, target): (&FoundFunction, &HttpTarget),
-        server: &ServerSettings,
+        function: (&FoundFunction, &HttpTarget),
+        (server, http): (&ServerSettings, &Http),
         (base, parts, credentials): (&BaseUrl, RequestParts, Credentials),
         run: &RunContext,
     ) -> Result<Answer, CallError> {
@@ -273,18 +280,25 @@ impl Broker {
         let mut is_first = true;
         loop {
             let with = LoginWith {
-                http: &self.http,
+                http,
                 redactor: &self.redactor,
                 audit: &self.audit,
                 run,
             };
-            let granted = self.logins.of(server, with).await?;
-            let credentials = credentials.with_login(&granted);
+            let mut credentials = credentials.clone();
+            let mut all_granted = Vec::new();
+            for needed in &credentials.logins.clone() {
+                let granted = self.logins.of(server, needed, with).await?;
+                credentials = credentials.with_login(&granted);
+                all_granted.push((needed.clone(), granted));
+            }
             let assembled = assemble(base, parts.clone(), &credentials)?;
-            let outcome = self.send(found, target, assembled, &credentials).await;
+            let outcome = self.send(function, http, assembled, &credentials).await;
             match outcome {
                 Err(error) if error.status() == Some(401) => {
-                    self.logins.drop_refused(&server.name, &granted).await;
+                    for (needed, granted) in &all_granted {
+                        self.logins.drop_refused(&server.name, needed, granted).await;
+                    }
                     if !(may_repeat && is_first) {
                         return Err(error.with_hint("the API refused the login; the next call will log in anew"));
                     }
@@ -297,8 +311,8 @@ impl Broker {
 
     async fn send(
         &self,
-        found: &FoundFunction,
-        target: &HttpTarget,
+        (found, target): (&FoundFunction, &HttpTarget),
+        http: &Http,
         request: Request,
         credentials: &Credentials,
     ) -> Result<Answer, CallError> {
@@ -307,15 +321,12 @@ impl Broker {
             target,
             redactor: &self.answer_redactor,
         };
-        let (answer, attempts) = self.send_in_turn(found, request).await?;
+        let (answer, attempts) = self.send_in_turn(found, (http, credentials), request).await?;
         let status = answer.status;
         let wait = wait_hint(status, &answer.headers);
         let headers = telling_headers(&answer.headers, reading);
-        let value = read_value(answer, reading).map_err(|error| {
-            with_credential_hint(error, &found.function.server, credentials)
-                .with_wait(wait)
-                .after_attempts(attempts)
-        })?;
+        let value = read_value(answer, reading)
+            .map_err(|error| with_credential_hint(error, credentials).with_wait(wait).after_attempts(attempts))?;
         Ok(Answer {
             attempts,
             function: qualified(found),
@@ -362,11 +373,9 @@ pub(crate) fn qualified(found: &FoundFunction) -> String {
 }
 
 /// An API that refuses the caller, where the document asks for a credential that nobody configured.
-fn with_credential_hint(error: CallError, server: &str, credentials: &Credentials) -> CallError {
-    match (error.status(), credentials.missing.as_slice()) {
-        (Some(401 | 403), [first, ..]) => error.with_hint(format!(
-            "nothing is configured for security scheme `{first}`: set `servers.{server}.auth` or `servers.{server}.credentials`"
-        )),
+fn with_credential_hint(error: CallError, credentials: &Credentials) -> CallError {
+    match (error.status(), &credentials.advice) {
+        (Some(401 | 403), Some(advice)) => error.with_hint(advice.as_str()),
         _ => error,
     }
 }

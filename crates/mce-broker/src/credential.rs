@@ -2,14 +2,19 @@
 
 #![expect(clippy::disallowed_methods, reason = "credentials are made of secrets here")]
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use mce_catalog::function::{HttpTarget, Location, SecurityScheme};
 use mce_config::{Auth, Credential, Secret, ServerSettings};
+use url::Url;
 
-use crate::api_login::{self, Granted};
+use crate::api_login::{self, ClientLogin, Granted, NeededLogin};
 use crate::base_url::BaseUrl;
 use crate::call_error::CallError;
+use crate::digest::DigestUser;
+use crate::oauth::Session;
 use crate::request::encode;
 
 /// What is added to a request.
@@ -21,8 +26,12 @@ pub(crate) struct Credentials {
     pub(crate) query: Vec<Secret>,
     /// Encoded pairs.
     pub(crate) cookies: Vec<Secret>,
-    /// Security schemes that the document asks for and for which nothing is configured.
-    pub(crate) missing: Vec<String>,
+    /// Who proves by digest that they know a password.
+    pub(crate) digest: Option<DigestUser>,
+    /// Logins that give more.
+    pub(crate) logins: Vec<NeededLogin>,
+    /// What to do if the API refuses the call: the document asks for something that is not configured.
+    pub(crate) advice: Option<String>,
 }
 
 impl Credentials {
@@ -46,46 +55,91 @@ impl Credentials {
 
 /// The credentials of one call: `auth`, the first alternative of the document's security for which all is there, and
 /// `extra_headers`, each stronger than the ones before.
-/// What `auth` needs a login for comes later.
+/// What needs a login for comes later; `person` is the scheme that a person has logged in for.
+///
+/// # Errors
+///
+/// `Policy` if a secret would go where only the document says.
 pub(crate) fn credentials_for(
     server: &ServerSettings,
     target: &HttpTarget,
     scheme: impl Fn(&str) -> Option<SecurityScheme>,
-) -> Credentials {
+    person: Option<&(String, &Arc<Session>)>,
+) -> Result<Credentials, CallError> {
     let mut credentials = Credentials::default();
     let authorization = authorization(server);
-    let has_authorization = authorization.is_some() || api_login::is_needed(&server.auth);
     credentials
         .headers
         .extend(authorization.map(|value| ("authorization".to_owned(), value)));
-
-    let is_had = |name: &String| match (server.credentials.get(name), scheme(name)) {
-        (Some(_), Some(scheme)) => !matches!(scheme, SecurityScheme::Other(_)),
-        // `auth` fills the one field that these schemes use.
-        (None, Some(SecurityScheme::Basic | SecurityScheme::Bearer | SecurityScheme::Http(_))) => has_authorization,
-        (
-            None,
-            Some(SecurityScheme::ApiKey {
-                location: Location::Header,
-                name,
-            }),
-        ) => name.eq_ignore_ascii_case("authorization") && has_authorization || has_extra(server, &name),
-        _ => false,
-    };
+    if api_login::is_needed(&server.auth) {
+        credentials.logins.push(NeededLogin::Auth);
+    }
+    let is_logged_in = |name: &String| person.is_some_and(|(scheme, _)| scheme == name);
+    let is_had = |name: &String| is_logged_in(name) || scheme(name).is_some_and(|scheme| is_had(server, name, &scheme));
     let chosen = target
         .security
         .iter()
         .find(|alternative| !alternative.is_empty() && alternative.iter().all(is_had));
     for name in chosen.into_iter().flatten() {
         if let (Some(credential), Some(scheme)) = (server.credentials.get(name), scheme(name)) {
-            add(&mut credentials, credential, &scheme);
+            add(&mut credentials, (server, name), credential, &scheme)?;
+        } else if let Some((_, session)) = person.filter(|(scheme, _)| scheme == name) {
+            credentials.logins.push(NeededLogin::Person(Arc::clone(session)));
         }
     }
     if chosen.is_none() && !target.security.iter().any(Vec::is_empty) {
-        credentials.missing = target.security.first().cloned().unwrap_or_default();
+        let missing = target.security.first().into_iter().flatten().find(|name| !is_had(name));
+        credentials.advice = missing.map(|name| advice(&server.name, name, scheme(name).as_ref()));
     }
     credentials.headers.extend(server.extra_headers.iter().cloned());
-    credentials
+    Ok(credentials)
+}
+
+/// Whether what a scheme asks for is configured.
+fn is_had(server: &ServerSettings, name: &str, scheme: &SecurityScheme) -> bool {
+    let has_authorization = has_credential(server);
+    match (server.credentials.get(name), scheme) {
+        (_, SecurityScheme::MutualTls) => server.connection.client_cert.is_some(),
+        (_, SecurityScheme::Other(_)) => false,
+        (Some(Credential::Client { .. }), SecurityScheme::OAuth2(_) | SecurityScheme::OpenIdConnect(_)) => true,
+        (Some(Credential::Client { .. }), _) => false,
+        (Some(Credential::Basic { .. }), SecurityScheme::Digest) => true,
+        (Some(Credential::Token(_)), SecurityScheme::Digest) => false,
+        (Some(Credential::Token(_) | Credential::Basic { .. }), _) => true,
+        (
+            None,
+            SecurityScheme::ApiKey {
+                location: Location::Header,
+                name,
+            },
+        ) => name.eq_ignore_ascii_case("authorization") && has_authorization || has_extra(server, name),
+        (None, SecurityScheme::ApiKey { .. }) => false,
+        // `auth` fills the one field that these schemes use.
+        (
+            None,
+            SecurityScheme::Basic
+            | SecurityScheme::Bearer
+            | SecurityScheme::Digest
+            | SecurityScheme::Http(_)
+            | SecurityScheme::OAuth2(_)
+            | SecurityScheme::OpenIdConnect(_),
+        ) => has_authorization,
+    }
+}
+
+/// What to configure for a scheme.
+fn advice(server: &str, name: &str, scheme: Option<&SecurityScheme>) -> String {
+    let key = format!("servers.{server}.credentials.{name}");
+    let what = match scheme {
+        Some(SecurityScheme::ApiKey { .. } | SecurityScheme::Bearer | SecurityScheme::Http(_)) => format!("set `{key}` to the secret"),
+        Some(SecurityScheme::Basic | SecurityScheme::Digest) => format!("set `{key}` to a mapping with `username` and `password`"),
+        Some(SecurityScheme::OAuth2(_) | SecurityScheme::OpenIdConnect(_)) => {
+            format!("run `mce auth login {server}`, or set `{key}` to a token, or to a mapping with `client_id` and `client_secret`")
+        }
+        Some(SecurityScheme::MutualTls) => format!("set `client_cert` and `client_key` in `servers.{server}.tls`"),
+        Some(SecurityScheme::Other(_)) | None => format!("it cannot be filled in; set `servers.{server}.extra_headers`"),
+    };
+    format!("nothing is configured for security scheme `{name}`: {what}, or set `servers.{server}.auth`")
 }
 
 /// The `Authorization` field that `auth` stands for, if it needs no login.
@@ -121,11 +175,32 @@ pub(crate) fn has_credential(server: &ServerSettings) -> bool {
     server.auth != Auth::None || has_extra(server, "authorization")
 }
 
-fn add(credentials: &mut Credentials, credential: &Credential, scheme: &SecurityScheme) {
+fn add(
+    credentials: &mut Credentials,
+    (server, key): (&ServerSettings, &str),
+    credential: &Credential,
+    scheme: &SecurityScheme,
+) -> Result<(), CallError> {
     let token = match credential {
         Credential::Token(token) => token.clone(),
         Credential::Basic { username, password } => Secret::new(format!("{username}:{}", password.expose())),
+        Credential::Client {
+            client_id,
+            client_secret,
+            token_url,
+            scope,
+        } => {
+            let login = ClientLogin {
+                url: token_place(server, key, token_url.as_deref(), scheme)?,
+                client_id: client_id.clone(),
+                client_secret: client_secret.clone(),
+                scope: scope.clone(),
+            };
+            credentials.logins.push(NeededLogin::Client(key.to_owned(), login));
+            return Ok(());
+        }
     };
+    let mut authorize = |value| credentials.headers.push(("authorization".to_owned(), value));
     match scheme {
         SecurityScheme::ApiKey {
             location: Location::Header,
@@ -141,19 +216,56 @@ fn add(credentials: &mut Credentials, credential: &Credential, scheme: &Security
         } => {
             credentials.query.push(pair(name, &token));
         }
-        SecurityScheme::Bearer => credentials
-            .headers
-            .push(("authorization".to_owned(), with_scheme("Bearer", &token))),
-        SecurityScheme::Http(name) => credentials.headers.push(("authorization".to_owned(), with_scheme(name, &token))),
-        SecurityScheme::Basic => {
-            let value = match credential {
-                Credential::Basic { username, password } => basic(username, password),
-                Credential::Token(token) => Secret::new(format!("Basic {}", STANDARD.encode(token.expose()))),
-            };
-            credentials.headers.push(("authorization".to_owned(), value));
+        SecurityScheme::Bearer | SecurityScheme::OAuth2(_) | SecurityScheme::OpenIdConnect(_) => authorize(with_scheme("Bearer", &token)),
+        SecurityScheme::Http(name) => authorize(with_scheme(name, &token)),
+        SecurityScheme::Basic => authorize(match credential {
+            Credential::Basic { username, password } => basic(username, password),
+            Credential::Token(_) | Credential::Client { .. } => Secret::new(format!("Basic {}", STANDARD.encode(token.expose()))),
+        }),
+        SecurityScheme::Digest => {
+            if let Credential::Basic { username, password } = credential {
+                credentials.digest = Some(DigestUser {
+                    username: username.clone(),
+                    password: password.clone(),
+                });
+            }
         }
-        SecurityScheme::Other(_) => {}
+        SecurityScheme::MutualTls | SecurityScheme::Other(_) => {}
     }
+    Ok(())
+}
+
+/// Where a client's secret is sent: where the person says, or where the document says on the host that the person configured.
+/// A document that names another host must not get it.
+fn token_place(server: &ServerSettings, key: &str, configured: Option<&str>, scheme: &SecurityScheme) -> Result<String, CallError> {
+    if let Some(url) = configured {
+        return Ok(url.to_owned());
+    }
+    let setting = format!("servers.{}.credentials.{key}.token_url", server.name);
+    let written = match scheme {
+        SecurityScheme::OAuth2(places) => places.client.as_deref(),
+        _ => None,
+    };
+    let refuse = |told: &str| CallError::policy(format!("the document of `{}` {told}", server.name)).with_hint(format!("set `{setting}`"));
+    let Some(written) = written else {
+        return Err(refuse("does not say where clients get tokens"));
+    };
+    let base = server.base_url.as_deref().and_then(|base| Url::parse(base).ok());
+    let url = match &base {
+        Some(base) => base.join(written),
+        None => Url::parse(written),
+    };
+    let url = url.map_err(|_| refuse("says where clients get tokens, but not by a URL"))?;
+    let is_same = |base: &Url| {
+        base.scheme() == url.scheme() && base.host() == url.host() && base.port_or_known_default() == url.port_or_known_default()
+    };
+    if base.as_ref().is_some_and(is_same) {
+        return Ok(url.into());
+    }
+    Err(
+        refuse("names another host than that of `base_url` as the place of a client's secret; whether it is right is a person's to say")
+            .with_internal(format!("`{written}` is not at the configured base URL")),
+    )
 }
 
 fn has_extra(server: &ServerSettings, name: &str) -> bool {

@@ -9,12 +9,13 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mce_config::ServerSettings;
+use mce_config::{ConnectionSettings, ServerSettings};
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, Url};
 use thiserror::Error;
 
 use crate::allowed_hosts::AllowedHosts;
+use crate::connection::{going_by, proxy_host, tls_trouble};
 use crate::http::{chain, install_crypto, private_address};
 use crate::pinned_resolver::PinnedResolver;
 use crate::reach::{PrivateNames, is_private};
@@ -31,6 +32,7 @@ const TOTAL: Duration = Duration::from_mins(2);
 pub struct DocumentFetcher {
     client: Arc<OnceLock<Result<Client, String>>>,
     resolver: Arc<PinnedResolver>,
+    way: ConnectionSettings,
 }
 
 /// A document could not be fetched.
@@ -87,10 +89,24 @@ impl DocumentFetcher {
                 allowed: Arc::new(AllowedHosts::new(allowed_domains)),
                 private: Arc::new(PrivateNames::of(servers)),
             }),
+            way: ConnectionSettings::default(),
         }
     }
 
-    /// The bytes at this URL: TLS verified, at most 256 MiB, within two minutes, with at most five redirects, none of
+    /// One that goes by the way to this server, whose secrets must be filled in.
+    #[must_use]
+    pub fn by_way(&self, way: &ConnectionSettings) -> Self {
+        if *way == self.way {
+            return self.clone();
+        }
+        Self {
+            client: Arc::default(),
+            resolver: Arc::new(self.resolver.with(proxy_host(way))),
+            way: way.clone(),
+        }
+    }
+
+    /// The bytes at this URL: TLS verified unless the way says otherwise, at most 256 MiB, within two minutes, with at most five redirects, none of
     /// which leads from https to http.
     ///
     /// # Errors
@@ -107,12 +123,15 @@ impl DocumentFetcher {
             },
             None => DocumentError::Fetch {
                 url: shown.clone(),
-                reason: chain(error),
+                reason: match tls_trouble(&chain(error)) {
+                    Some((what, hint)) => format!("{what}; {hint}"),
+                    None => chain(error),
+                },
             },
         };
         let client = self
             .client
-            .get_or_init(|| client(&self.resolver))
+            .get_or_init(|| client(&self.resolver, &self.way))
             .as_ref()
             .map_err(|reason| DocumentError::Fetch {
                 url: shown.clone(),
@@ -139,16 +158,15 @@ impl DocumentFetcher {
     }
 }
 
-fn client(resolver: &Arc<PinnedResolver>) -> Result<Client, String> {
+fn client(resolver: &Arc<PinnedResolver>, way: &ConnectionSettings) -> Result<Client, String> {
     install_crypto();
-    Client::builder()
+    let builder = Client::builder()
         .user_agent(concat!("mce/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::custom(follow))
         .dns_resolver(Arc::clone(resolver))
         .timeout(TOTAL)
-        .connect_timeout(Duration::from_secs(10))
-        .build()
-        .map_err(|error| chain(&error))
+        .connect_timeout(Duration::from_secs(10));
+    going_by(builder, way)?.build().map_err(|error| chain(&error))
 }
 
 fn follow(attempt: Attempt<'_>) -> Action {

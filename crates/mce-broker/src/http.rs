@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mce_config::Secret;
+use mce_config::{ConnectionSettings, Secret};
 use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Body, Client, ClientBuilder, Method, Request, Response, Url};
@@ -16,6 +16,7 @@ use reqwest::{Body, Client, ClientBuilder, Method, Request, Response, Url};
 use crate::base_url::BaseUrl;
 use crate::call::CallLimits;
 use crate::call_error::{CallError, CallErrorKind};
+use crate::connection::{going_by, proxy_host, silent_end, tls_trouble};
 use crate::credential::Credentials;
 use crate::pinned_resolver::{PinnedResolver, PrivateAddress};
 use crate::request::RequestParts;
@@ -44,6 +45,7 @@ pub(crate) struct Http {
     /// What to do if a name leads into a private network.
     private_hint: &'static str,
     resolver: Arc<PinnedResolver>,
+    way: ConnectionSettings,
 }
 
 impl Http {
@@ -56,6 +58,19 @@ impl Http {
             peer: "the API",
             private_hint: "if it is meant to be there, set `allow_private: true` at the server in `mce.yaml`",
             resolver: Arc::new(resolver),
+            way: ConnectionSettings::default(),
+        }
+    }
+
+    /// The same by another way.
+    pub(crate) fn by_way(&self, way: ConnectionSettings) -> Self {
+        Self {
+            client: OnceLock::new(),
+            limits: self.limits.clone(),
+            peer: self.peer,
+            private_hint: self.private_hint,
+            resolver: Arc::new(self.resolver.with(proxy_host(&way))),
+            way,
         }
     }
 
@@ -142,12 +157,9 @@ impl Http {
     }
 
     fn client(&self) -> Result<&Client, CallError> {
-        let made = self.client.get_or_init(|| {
-            let builder = builder(self.limits.connect).dns_resolver(Arc::clone(&self.resolver));
-            builder.build().map_err(|e| chain(&e))
-        });
+        let made = self.client.get_or_init(|| client(self.limits.connect, &self.resolver, &self.way));
         made.as_ref()
-            .map_err(|e| CallError::new(CallErrorKind::Internal, "the HTTP client cannot be made").with_internal(e.clone()))
+            .map_err(|reason| CallError::new(CallErrorKind::Internal, format!("the HTTP client cannot be made: {reason}")))
     }
 
     async fn read_body(&self, response: &mut Response) -> Result<Vec<u8>, CallError> {
@@ -189,6 +201,11 @@ impl Http {
         let peer = self.peer;
         let (kind, message) = if error.is_timeout() {
             (CallErrorKind::Timeout, format!("{peer} did not answer in time"))
+        } else if let Some((what, hint)) = tls_trouble(&chain(error)).or_else(|| silent_end(&chain(error))) {
+            let kind = CallErrorKind::Api { status: None, body: None };
+            let message = format!("{peer} cannot be reached: {what}");
+            let internal = format!("{message}: {}", chain(error));
+            return CallError::new(kind, message).with_hint(hint).with_internal(internal);
         } else if error.is_connect() {
             (CallErrorKind::Api { status: None, body: None }, format!("{peer} cannot be reached"))
         } else if error.is_builder() {
@@ -303,11 +320,13 @@ pub(crate) fn field_value(name: &str, value: &str) -> Result<HeaderValue, CallEr
 /// # Errors
 ///
 /// If the system's root certificates cannot be read, say.
-pub(crate) fn lasting_client(connect: Duration, resolver: &Arc<PinnedResolver>) -> Result<Client, String> {
-    builder(connect)
-        .dns_resolver(Arc::clone(resolver))
-        .build()
-        .map_err(|error| chain(&error))
+pub(crate) fn lasting_client(connect: Duration, resolver: &Arc<PinnedResolver>, way: &ConnectionSettings) -> Result<Client, String> {
+    client(connect, &Arc::new(resolver.with(proxy_host(way))), way)
+}
+
+fn client(connect: Duration, resolver: &Arc<PinnedResolver>, way: &ConnectionSettings) -> Result<Client, String> {
+    let builder = going_by(builder(connect), way)?.dns_resolver(Arc::clone(resolver));
+    builder.build().map_err(|error| chain(&error))
 }
 
 /// What all clients have in common: they go where they are told, directly, and follow nothing by themselves.

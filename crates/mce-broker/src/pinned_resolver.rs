@@ -18,6 +18,17 @@ pub(crate) struct PinnedResolver {
     pub(crate) private: Arc<PrivateNames>,
 }
 
+impl PinnedResolver {
+    /// The same, with one more name that may lead into a private network.
+    pub(crate) fn with(&self, name: Option<String>) -> Self {
+        let private = name.map_or_else(|| Arc::clone(&self.private), |name| Arc::new(self.private.with(&name)));
+        Self {
+            allowed: Arc::clone(&self.allowed),
+            private,
+        }
+    }
+}
+
 /// A name that leads to addresses of private networks only.
 #[derive(Debug, Error)]
 #[error("`{name}` leads to `{address}`, which is no public address")]

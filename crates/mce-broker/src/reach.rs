@@ -47,6 +47,11 @@ impl PrivateNames {
         Self(name.map(|name| without_dot(name).to_owned()).into_iter().collect())
     }
 
+    /// These and another one that a person gave.
+    pub(crate) fn with(&self, name: &str) -> Self {
+        Self(self.0.iter().cloned().chain([without_dot(name).to_owned()]).collect())
+    }
+
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.0.contains(without_dot(name))
     }

@@ -6,8 +6,9 @@ use tokio::time::sleep;
 
 use crate::call::{Broker, CallRequest};
 use crate::call_error::{CallError, CallErrorKind};
+use crate::credential::Credentials;
 use crate::function_source::FoundFunction;
-use crate::http::RawAnswer;
+use crate::http::{Http, RawAnswer};
 use crate::pace::{Health, Turn};
 
 impl Broker {
@@ -18,13 +19,21 @@ impl Broker {
     }
 
     /// Sends a request; once more, if it only reads and the API is overloaded.
-    pub(crate) async fn send_in_turn(&self, found: &FoundFunction, request: Request) -> Result<(RawAnswer, u32), CallError> {
+    pub(crate) async fn send_in_turn(
+        &self,
+        found: &FoundFunction,
+        (http, credentials): (&Http, &Credentials),
+        request: Request,
+    ) -> Result<(RawAnswer, u32), CallError> {
         let function = &found.function;
         let mut again = self.pace.again(function.effect == Effect::Read);
         let mut next = Some(request);
         while let Some(request) = next.take() {
             let copy = request.try_clone();
-            let outcome = self.http.send(request).await;
+            let outcome = match &credentials.digest {
+                Some(user) => self.digests.send(http, &function.server, request, user).await,
+                None => http.send(request).await,
+            };
             self.pace.note(&function.server, health(&outcome));
             let answer = outcome.map_err(|error| error.after_attempts(again.attempts()))?;
             match (copy, again.after(answer.status, &answer.headers)) {

@@ -362,10 +362,35 @@ pub enum SecurityScheme {
     },
     /// `http` with scheme `basic`.
     Basic,
-    /// `http` with scheme `bearer`, `oauth2` and `openIdConnect`: the secret is a bearer token.
+    /// `http` with scheme `bearer`: the secret is a bearer token.
     Bearer,
+    /// `http` with scheme `digest`. (RFC 7616)
+    Digest,
+    /// `oauth2`: a bearer token, which somebody gives for a login.
+    OAuth2(OAuthPlaces),
+    /// `openIdConnect`: likewise; who gives it is said at this URL, as the document writes it.
+    OpenIdConnect(String),
+    /// `mutualTLS`: the client's certificate.
+    MutualTls,
     /// `http` with another scheme, in which the secret follows its name: `SharedAccessKey SECRET`. The name is a token.
     Http(String),
-    /// A kind that cannot be filled in, such as `mutualTLS` or HTTP's `digest`; with its name.
+    /// A kind that cannot be filled in, such as HTTP's `negotiate`; with its name.
     Other(String),
+}
+
+/// Where the document says that tokens are given. A document can say anything: whether to believe it is the broker's to decide.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OAuthPlaces {
+    /// `tokenUrl` of `clientCredentials`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// Of `authorizationCode`: where a person logs in, and where the code becomes a token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<(String, String)>,
+    /// Of `deviceAuthorization`: where a login begins, and where the token is asked for. (OpenAPI 3.2; RFC 8628)
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<(String, String)>,
+    /// The scopes of the last two.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
 }

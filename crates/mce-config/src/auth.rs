@@ -113,14 +113,27 @@ pub(crate) fn read_credential(reader: &mut Reader<'_>, key: &str, field: Field) 
         return Ok(Credential::Token(token));
     }
     let place = field.place.clone();
-    let expected = "a text, or a mapping with `username` and `password`";
-    let entries: BTreeMap<String, Field> = field.into_entries(expected)?.into_iter().collect();
+    let expected = "a text, or a mapping with `username` and `password`, or with `client_id` and `client_secret`";
+    let mut entries: BTreeMap<String, Field> = field.into_entries(expected)?.into_iter().collect();
+    entries.retain(|_, field| field.node.kind != Kind::Null);
     let mut fields = AuthFields {
         reader,
         key,
         place,
         entries,
     };
+    if fields.entries.contains_key("client_id") {
+        return Ok(Credential::Client {
+            client_id: fields.text("client_id")?,
+            client_secret: fields.secret("client_secret")?,
+            token_url: if fields.entries.contains_key("token_url") {
+                Some(fields.url("token_url")?)
+            } else {
+                None
+            },
+            scope: fields.text_or("scope", "")?,
+        });
+    }
     Ok(Credential::Basic {
         username: fields.text("username")?,
         password: fields.secret("password")?,

@@ -4,6 +4,7 @@
 
 mod assemble;
 mod auth;
+mod connection;
 mod discover;
 mod dotenv;
 pub mod env;
@@ -44,6 +45,7 @@ mod view;
 mod view_fields;
 mod yaml;
 
+pub use connection::ConnectionSettings;
 pub use error::ConfigError;
 pub use file::MAX_FILE_BYTES;
 pub use headers::{is_secret_header, is_secret_variable};

@@ -1,4 +1,4 @@
-//! Reads `oauth` of an MCP server: what a person says about logging in there.
+//! Reads `oauth` of a server: what a person says about logging in there.
 
 use url::Url;
 
@@ -8,7 +8,14 @@ use crate::reader::{Reader, found};
 use crate::yaml::Kind;
 use crate::{ConfigError, OAuthSettings};
 
-const KEYS: [&str; 5] = ["client_id", "client_metadata_url", "client_secret", "redirect_uri", "scopes"];
+const KEYS: [&str; 6] = [
+    "client_id",
+    "client_metadata_url",
+    "client_secret",
+    "redirect_uri",
+    "scopes",
+    "token_url",
+];
 
 /// Words of other programs for our keys: Claude Code and `OpenCode`, Gemini CLI, Cursor, RFC 7591.
 const OTHER_WORDS: [(&str, &str); 10] = [
@@ -53,6 +60,7 @@ pub(crate) fn read_oauth(reader: &mut Reader<'_>, at: &str, field: Field, is_our
                 let port = reader.number(&key, &field, 1..=65535)?;
                 settings.redirect_uri = Some(format!("http://localhost:{port}/callback"));
             }
+            "token_url" if is_ours => settings.token_url = Some(reader.url(&key, &field)?),
             "scopes" => settings.scopes = scopes(reader, &key, &field)?,
             "enabled" => settings.is_off = !reader.flag(&key, &field)?,
             _ if is_ours => {

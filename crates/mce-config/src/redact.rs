@@ -153,6 +153,7 @@ impl fmt::Debug for Credential {
         f.write_str(match self {
             Self::Token(_) => "Token(***)",
             Self::Basic { .. } => "Basic(***)",
+            Self::Client { .. } => "Client(***)",
         })
     }
 }

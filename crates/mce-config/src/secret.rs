@@ -96,7 +96,8 @@ impl Secret {
     }
 
     /// The same without `prefix`, in any case, and without blanks around it.
-    pub(crate) fn without_prefix(&self, prefix: &str) -> Self {
+    #[must_use]
+    pub fn without_prefix(&self, prefix: &str) -> Self {
         let text = self.text.trim();
         let text = match (text.get(..prefix.len()), text.get(prefix.len()..)) {
             (Some(start), Some(rest)) if start.eq_ignore_ascii_case(prefix) => rest.trim(),
@@ -106,6 +107,13 @@ impl Secret {
             text: text.to_owned(),
             ..self.clone()
         }
+    }
+
+    /// The same after `prefix`; it is a secret of its own in that.
+    #[must_use]
+    pub fn with_prefix(&self, prefix: &str) -> Self {
+        let parts = self.parts.iter().chain([&self.text]).cloned().collect();
+        Self::with_parts(format!("{prefix}{}", self.text), parts)
     }
 
     /// Whether its secret part, which is the last word or a variable's value, is too short to be cut out of answers.

@@ -67,10 +67,14 @@ impl ServerSettings {
             Auth::Session(session) => vec![&mut session.password],
         };
         all.extend(self.credentials.values_mut().map(|credential| match credential {
-            Credential::Token(secret) | Credential::Basic { password: secret, .. } => secret,
+            Credential::Token(secret) | Credential::Basic { password: secret, .. } | Credential::Client { client_secret: secret, .. } => {
+                secret
+            }
         }));
         all.extend(self.extra_headers.iter_mut().map(|(_, value)| value));
         all.extend(&mut self.upstream.oauth.client_secret);
+        all.extend(&mut self.connection.client_key);
+        all.extend(&mut self.connection.proxy);
         if let Origin::McpStdio(child) = &mut self.origin {
             all.extend(child.env.values_mut());
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::auth::{header_safe, read_auth, read_credential, read_static, read_variable};
+use crate::connection::read_connection;
 use crate::discover::Dialect;
 use crate::field::Field;
 use crate::file::read_variables;
@@ -21,7 +22,7 @@ use crate::{
 };
 
 /// Every key of a server, besides other words for them.
-pub(crate) const SERVER_KEYS: [&str; 36] = [
+pub(crate) const SERVER_KEYS: [&str; 38] = [
     "allow_private",
     "args",
     "auth",
@@ -49,12 +50,14 @@ pub(crate) const SERVER_KEYS: [&str; 36] = [
     "overlay",
     "pagination",
     "pin",
+    "proxy",
     "rate",
     "rename",
     "skills_url",
     "start_timeout",
     "swagger_url",
     "timeout",
+    "tls",
     "top_level_functions",
     "type",
     "url",
@@ -156,6 +159,12 @@ pub(crate) fn read_server(reader: &mut Reader<'_>, entry: ServerEntry) -> Result
     let origin = fields.origin()?;
     let server = ServerSettings {
         base_url: fields.base_url()?,
+        connection: read_connection(
+            fields.reader,
+            &fields.key,
+            &mut fields.entry.fields,
+            !matches!(origin, Origin::McpStdio(_)),
+        )?,
         auth: fields.auth()?,
         credentials: fields.credentials()?,
         extra_headers: fields.extra_headers()?,

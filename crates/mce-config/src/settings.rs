@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{EntrySource, HttpServer, Rate, Secret, StdioServer, UpstreamSettings, ViewSettings};
+use crate::{ConnectionSettings, EntrySource, HttpServer, Rate, Secret, StdioServer, UpstreamSettings, ViewSettings};
 
 /// Everything that is configured.
 #[derive(Debug, Clone)]
@@ -82,6 +82,8 @@ pub struct ServerSettings {
     pub upstream: UpstreamSettings,
     /// Wins over the document's own servers. Absolute http(s) URL without final slash.
     pub base_url: Option<String>,
+    /// By what way it is reached.
+    pub connection: ConnectionSettings,
     /// Credential of every request.
     pub auth: Auth,
     /// Secrets for the document's security schemes, by scheme name.
@@ -206,6 +208,17 @@ pub enum Credential {
         username: String,
         /// The password.
         password: Secret,
+    },
+    /// For schemes `oauth2` and `openIdConnect`: a client that logs in by itself. (RFC 6749, 4.4)
+    Client {
+        /// The client.
+        client_id: String,
+        /// Its secret.
+        client_secret: Secret,
+        /// Where it is sent. None: where the document says, if that is the host of `base_url`.
+        token_url: Option<String>,
+        /// Empty: none is asked for.
+        scope: String,
     },
 }
 

@@ -59,7 +59,7 @@ pub struct UpstreamSettings {
     pub oauth: OAuthSettings,
 }
 
-/// How a person logs in to an MCP server over HTTP. By default all of it is found out from the server.
+/// How a person logs in to an MCP server over HTTP, or to an API by a scheme of its document. By default all of it is found out from the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OAuthSettings {
     /// `oauth: false`: nobody logs in there, and no login is used.
@@ -73,6 +73,8 @@ pub struct OAuthSettings {
     pub client_metadata_url: Option<String>,
     /// `redirect_uri`: a URL of this machine. Default `http://127.0.0.1:PORT/callback` with a port that is free.
     pub redirect_uri: Option<String>,
+    /// `token_url`: where the document of an API is not believed about where codes and the client's secret go.
+    pub token_url: Option<String>,
     /// `scopes` that are asked for; empty: those that the server names.
     pub scopes: Vec<String>,
 }

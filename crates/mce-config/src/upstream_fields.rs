@@ -36,7 +36,7 @@ pub(crate) fn read_upstream(
     }
     for name in KEYS {
         let Some(field) = fields.remove(name) else { continue };
-        if !entry.is_mcp && name != "concurrency" {
+        if !entry.is_mcp && !matches!(name, "concurrency" | "oauth") {
             let reason = "it is for MCP servers".to_owned();
             reader.warn(field.place, "has no effect".to_owned(), Some(reason));
             continue;

@@ -7,8 +7,10 @@ mod fake_api;
 mod fake_mcp_server;
 mod oauth_server;
 mod others;
+mod ways;
 
 pub use fake_api::{FakeAnswer, FakeApi, ReceivedRequest};
 pub use fake_mcp_server::{HttpServerProcess, fake_mcp_server};
 pub use oauth_server::OAuthServer;
 pub use others::{git_repository, installed_servers};
+pub use ways::{Authority, between};

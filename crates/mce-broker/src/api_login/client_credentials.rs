@@ -22,11 +22,13 @@ const UNTOLD: Duration = Duration::from_mins(5);
 const LONGEST: Duration = Duration::from_hours(24);
 
 /// Whom a token is asked of, and who asks.
-pub(super) struct TokenRequest<'a> {
-    pub(super) url: String,
-    pub(super) client_id: &'a str,
-    pub(super) client_secret: &'a Secret,
-    pub(super) scope: &'a str,
+#[derive(Debug, Clone)]
+pub(crate) struct ClientLogin {
+    pub(crate) url: String,
+    pub(crate) client_id: String,
+    pub(crate) client_secret: Secret,
+    /// Empty: none is asked for.
+    pub(crate) scope: String,
 }
 
 /// RFC 6749, section 5.1.
@@ -43,7 +45,7 @@ struct TokenError {
     error: String,
 }
 
-pub(super) async fn log_in(server: &str, request: &TokenRequest<'_>, http: &Http) -> Result<Login, CallError> {
+pub(super) async fn log_in(server: &str, request: &ClientLogin, http: &Http) -> Result<Login, CallError> {
     let mut answer = ask(server, request, http, true).await?;
     // The secret in a header is what every endpoint must take (section 2.3.1); some take it in the body only.
     if !is_success(&answer) && is_unknown_client(&answer) {
@@ -80,12 +82,12 @@ fn scheme(kind: &str) -> &str {
     if kind.eq_ignore_ascii_case("bearer") { "Bearer" } else { kind }
 }
 
-async fn ask(server: &str, request: &TokenRequest<'_>, http: &Http, is_in_header: bool) -> Result<RawAnswer, CallError> {
+async fn ask(server: &str, request: &ClientLogin, http: &Http, is_in_header: bool) -> Result<RawAnswer, CallError> {
     let url = Url::parse(&request.url).map_err(|_| failed(server, &request.url, format!("the token URL of `{server}` is no URL")))?;
-    let (id, secret) = (encode(request.client_id), encode(request.client_secret.expose()));
+    let (id, secret) = (encode(&request.client_id), encode(request.client_secret.expose()));
     let mut form = vec!["grant_type=client_credentials".to_owned()];
     if !request.scope.is_empty() {
-        form.push(format!("scope={}", encode(request.scope)));
+        form.push(format!("scope={}", encode(&request.scope)));
     }
     if !is_in_header {
         form.push(format!("client_id={id}"));

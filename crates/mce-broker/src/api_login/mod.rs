@@ -13,9 +13,10 @@ use mce_config::{Auth, Secret, ServerSettings};
 use crate::audit::Audit;
 use crate::call_error::{CallError, CallErrorKind};
 use crate::http::{Http, RawAnswer};
+use crate::oauth::{LoginNeed, Session};
 use crate::redact::{Learned, Redactor};
 use crate::run_context::RunContext;
-use client_credentials::TokenRequest;
+pub(crate) use client_credentials::ClientLogin;
 
 /// What expires sooner is not used any more.
 const MARGIN: Duration = Duration::from_secs(30);
@@ -74,7 +75,28 @@ pub(crate) struct LoginWith<'a> {
     pub(crate) run: &'a RunContext,
 }
 
-/// Whether calls of a server need a login.
+/// A login that a call needs.
+#[derive(Debug, Clone)]
+pub(crate) enum NeededLogin {
+    /// The one of the server's `auth`.
+    Auth,
+    /// Of a client, for the security scheme of this name.
+    Client(String, ClientLogin),
+    /// The one that a person made.
+    Person(Arc<Session>),
+}
+
+impl NeededLogin {
+    /// What its outcome is kept under.
+    fn key(&self, server: &str) -> String {
+        match self {
+            Self::Auth | Self::Person(_) => server.to_owned(),
+            Self::Client(scheme, _) => format!("{server}/{scheme}"),
+        }
+    }
+}
+
+/// Whether calls of a server need a login by its `auth`.
 pub(crate) const fn is_needed(auth: &Auth) -> bool {
     match auth {
         Auth::OAuth2 { .. } | Auth::Keycloak { .. } | Auth::Session(_) => true,
@@ -95,8 +117,11 @@ impl ApiLogins {
     /// # Errors
     ///
     /// `Api` with what the endpoint said, the same for all calls until it may be asked again; `Timeout`.
-    pub(crate) async fn of(&self, server: &ServerSettings, with: LoginWith<'_>) -> Result<Granted, CallError> {
-        let slot = self.slot(&server.name);
+    pub(crate) async fn of(&self, server: &ServerSettings, needed: &NeededLogin, with: LoginWith<'_>) -> Result<Granted, CallError> {
+        if let NeededLogin::Person(session) = needed {
+            return of_person(&server.name, session).await;
+        }
+        let slot = self.slot(needed.key(&server.name));
         let mut slot = slot.lock().await;
         let now = Instant::now();
         if let Some(login) = slot.login.as_ref().filter(|login| login.until > now) {
@@ -107,7 +132,7 @@ impl ApiLogins {
         }
         let intent = with.audit.begin_other(with.run, &server.name, "login", None);
         // The endpoint may say again what it was sent.
-        let outcome = log_in(server, with.http)
+        let outcome = log_in(server, needed, with.http)
             .await
             .map_err(|error| error.map_text(|text| with.redactor.text(text).into_owned()));
         intent.end(outcome.as_ref().map(|_| (None, 0)));
@@ -135,17 +160,22 @@ impl ApiLogins {
     }
 
     /// Forgets a login that the API refused, unless another call did so already.
-    pub(crate) async fn drop_refused(&self, server: &str, refused: &Granted) {
-        let slot = self.slot(server);
+    pub(crate) async fn drop_refused(&self, server: &str, needed: &NeededLogin, refused: &Granted) {
+        if let (NeededLogin::Person(session), Granted::Authorization(value)) = (needed, refused) {
+            // Whether there is another token, the next look at it tells.
+            let _ = session.renewed(&value.without_prefix("Bearer ")).await;
+            return;
+        }
+        let slot = self.slot(needed.key(server));
         let mut slot = slot.lock().await;
         if slot.login.as_ref().is_some_and(|login| login.granted.is_same(refused)) {
             slot.login = None;
         }
     }
 
-    fn slot(&self, server: &str) -> Arc<tokio::sync::Mutex<Slot>> {
+    fn slot(&self, key: String) -> Arc<tokio::sync::Mutex<Slot>> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(slots.entry(server.to_owned()).or_default())
+        Arc::clone(slots.entry(key).or_default())
     }
 }
 
@@ -173,38 +203,52 @@ impl Login {
     }
 }
 
-async fn log_in(server: &ServerSettings, http: &Http) -> Result<Login, CallError> {
+/// The token of a person's login.
+async fn of_person(server: &str, session: &Session) -> Result<Granted, CallError> {
+    let token = session.token().await.and_then(|token| token.ok_or(LoginNeed::Never));
+    let token = token.map_err(|need| CallError::policy(format!("`{server}` {need}")).with_hint(need.hint(server)))?;
+    Ok(Granted::Authorization(token.with_prefix("Bearer ")))
+}
+
+async fn log_in(server: &ServerSettings, needed: &NeededLogin, http: &Http) -> Result<Login, CallError> {
     let name = server.name.as_str();
-    let request = match &server.auth {
-        Auth::OAuth2 {
-            token_url,
-            client_id,
-            client_secret,
-            scope,
-        } => TokenRequest {
+    let client = match (needed, &server.auth) {
+        (NeededLogin::Client(_, client), _) => client.clone(),
+        (
+            NeededLogin::Auth,
+            Auth::OAuth2 {
+                token_url,
+                client_id,
+                client_secret,
+                scope,
+            },
+        ) => ClientLogin {
             url: token_url.clone(),
-            client_id,
-            client_secret,
-            scope,
+            client_id: client_id.clone(),
+            client_secret: client_secret.clone(),
+            scope: scope.clone(),
         },
-        Auth::Keycloak {
-            base_url,
-            realm,
-            client_id,
-            client_secret,
-            scope,
-        } => TokenRequest {
+        (
+            NeededLogin::Auth,
+            Auth::Keycloak {
+                base_url,
+                realm,
+                client_id,
+                client_secret,
+                scope,
+            },
+        ) => ClientLogin {
             url: format!("{base_url}/realms/{}/protocol/openid-connect/token", crate::request::encode(realm)),
-            client_id,
-            client_secret,
-            scope,
+            client_id: client_id.clone(),
+            client_secret: client_secret.clone(),
+            scope: scope.clone(),
         },
-        Auth::Session(session) => return session::log_in(name, session, http).await,
-        Auth::None | Auth::Static { .. } | Auth::Jwt { .. } | Auth::Basic { .. } => {
+        (NeededLogin::Auth, Auth::Session(session)) => return session::log_in(name, session, http).await,
+        (NeededLogin::Person(_), _) | (NeededLogin::Auth, Auth::None | Auth::Static { .. } | Auth::Jwt { .. } | Auth::Basic { .. }) => {
             return Err(CallError::policy(format!("`{name}` needs no login")));
         }
     };
-    client_credentials::log_in(name, &request, http).await
+    client_credentials::log_in(name, &client, http).await
 }
 
 /// What a login endpoint said when it refused.
@@ -224,7 +268,9 @@ fn refused(server: &str, url: &str, answer: &RawAnswer) -> CallError {
 fn failed(server: &str, url: &str, message: String) -> CallError {
     let internal = format!("{message} ({url})");
     CallError::new(CallErrorKind::Api { status: None, body: None }, message)
-        .with_hint(format!("the person who runs mce has to check `auth` of `{server}`"))
+        .with_hint(format!(
+            "the person who runs mce has to check `auth` of `{server}`, or its `credentials`"
+        ))
         .with_internal(internal)
 }
 

@@ -44,7 +44,7 @@ pub(super) async fn discover(
 }
 
 /// The part of the metadata that is used, if all of it may be.
-fn usable(found: AuthorizationMetadata, http: &GuardedClient) -> Result<AuthorizationMetadata, String> {
+pub(super) fn usable(found: AuthorizationMetadata, http: &GuardedClient) -> Result<AuthorizationMetadata, String> {
     let mut metadata = AuthorizationMetadata::default();
     metadata.authorization_endpoint = endpoint(&found.authorization_endpoint, http)?;
     metadata.token_endpoint = endpoint(&found.token_endpoint, http)?;

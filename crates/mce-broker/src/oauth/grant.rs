@@ -41,6 +41,9 @@ pub(super) struct Grant {
     /// Scopes that a call needed and the tokens do not have: the next login asks for them.
     #[serde(default)]
     pub(super) wanted: Vec<String>,
+    /// The security scheme of an API's document that they are for.
+    #[serde(default)]
+    pub(super) scheme: Option<String>,
 }
 
 impl Grant {

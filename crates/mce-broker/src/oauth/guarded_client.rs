@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use mce_config::ConnectionSettings;
 use oauth2::http::Response as HttpResponse;
 use reqwest::{Method, Request};
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
@@ -33,6 +34,8 @@ pub(super) struct GuardedClient {
     /// The MCP server, as a person configured it.
     server: Url,
     allowed: Arc<AllowedHosts>,
+    /// MCP servers want to know what tokens are for (RFC 8707); authorization servers of others may refuse to hear it.
+    names_resource: bool,
     // Held for one look.
     trouble: Mutex<Option<Trouble>>,
 }
@@ -48,7 +51,7 @@ pub(super) struct Trouble {
 
 impl GuardedClient {
     /// `allowed_domains` are hosts that may lead to private addresses, where the list names those, too.
-    pub(super) fn new(server: Url, allowed_domains: &[String]) -> Self {
+    pub(super) fn new(server: Url, allowed_domains: &[String], way: ConnectionSettings) -> Self {
         let mut entries = allowed_domains.to_vec();
         if is_loopback(&server) {
             entries.push("localhost".to_owned());
@@ -64,11 +67,24 @@ impl GuardedClient {
             private: Arc::new(PrivateNames::only(server.host_str())),
         };
         Self {
-            http: Http::for_programs(limits, resolver),
+            http: Http::for_programs(limits, resolver).by_way(way),
             server,
             allowed,
+            names_resource: true,
             trouble: Mutex::default(),
         }
+    }
+
+    /// One for the login of an API.
+    pub(super) fn of_api(self) -> Self {
+        Self {
+            names_resource: false,
+            ..self
+        }
+    }
+
+    pub(super) const fn names_resource(&self) -> bool {
+        self.names_resource
     }
 
     /// Sends what needs no more than the rules of this client.
@@ -144,7 +160,13 @@ impl OAuthHttpClient for GuardedClient {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let boxed = |error: Trouble| Box::new(error) as OAuthHttpClientError;
-            let request = Request::try_from(request.request)?;
+            let mut request = Request::try_from(request.request)?;
+            if !self.names_resource {
+                let form = request.body().and_then(reqwest::Body::as_bytes).map(without_resource);
+                if let Some(form) = form {
+                    *request.body_mut() = Some(form.into());
+                }
+            }
             let answer = self.send(request).await.map_err(boxed)?;
             let mut response = HttpResponse::new(answer.body);
             *response.status_mut() = oauth2::http::StatusCode::from_u16(answer.status)?;
@@ -152,6 +174,12 @@ impl OAuthHttpClient for GuardedClient {
             Ok(response)
         })
     }
+}
+
+/// The pairs of a form without that of RFC 8707.
+fn without_resource(form: &[u8]) -> Vec<u8> {
+    let pairs = form.split(|byte| *byte == b'&').filter(|pair| !pair.starts_with(b"resource="));
+    pairs.collect::<Vec<_>>().join(&b'&')
 }
 
 /// The error of OAuth that an answer is, or that it is an error of another kind. (RFC 6749, 5.2; RFC 7591, 3.2.2)
@@ -191,7 +219,7 @@ mod tests {
 
     fn check(server: &str, allowed: &[&str], url: &str) -> bool {
         let allowed: Vec<String> = allowed.iter().map(|&entry| entry.to_owned()).collect();
-        let client = GuardedClient::new(server.parse().unwrap(), &allowed);
+        let client = GuardedClient::new(server.parse().unwrap(), &allowed, ConnectionSettings::default());
         client.check(&url.parse().unwrap()).is_ok()
     }
 

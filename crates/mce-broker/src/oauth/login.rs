@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use mce_catalog::function::SecurityScheme;
 use mce_config::OAuthSettings;
 use rmcp::transport::auth::{
     AuthorizationManager, AuthorizationMetadata, AuthorizationRequest, AuthorizationSession, CredentialStore as _, InMemoryCredentialStore,
@@ -11,6 +12,7 @@ use rmcp::transport::auth::{
 use tokio::time::timeout;
 use url::Url;
 
+use super::api_places::find_places;
 use super::callback::CallbackListener;
 use super::discovery::discover;
 use super::grant::Grant;
@@ -33,6 +35,9 @@ pub struct Login {
     listener: CallbackListener,
     client: Client,
     metadata: AuthorizationMetadata,
+    /// The security scheme of an API.
+    scheme: Option<String>,
+    is_issuer_assumed: bool,
     url: Url,
 }
 
@@ -65,18 +70,58 @@ impl Login {
         let challenge = session.challenge();
         let discovery = discover(server, &session.url, challenge.as_deref(), &session.http);
         let found = timeout(DISCOVERY_TIME, discovery).await;
-        let (mut manager, metadata) = found.unwrap_or_else(|_| {
+        let (manager, metadata) = found.unwrap_or_else(|_| {
             Err(LoginError::Discovery {
                 server: server.to_owned(),
                 reason: format!("that takes longer than {} s", DISCOVERY_TIME.as_secs()),
             })
         })?;
+        Self::begin_at(session, oauth, manager, metadata, Vec::new()).await
+    }
+
+    /// Finds out where to log in at an API for this security scheme.
+    ///
+    /// # Errors
+    ///
+    /// What is missing or wrong.
+    pub(crate) async fn begin_at_api(
+        server: &str,
+        session: &Arc<Session>,
+        oauth: &OAuthSettings,
+        (name, scheme): (&str, &SecurityScheme),
+    ) -> Result<Self, LoginError> {
+        let failed = |reason: String| LoginError::Discovery {
+            server: server.to_owned(),
+            reason,
+        };
+        let finding = timeout(DISCOVERY_TIME, find_places(server, session, scheme, oauth)).await;
+        let places = finding.map_err(|_| failed(format!("that takes longer than {} s", DISCOVERY_TIME.as_secs())))??;
+        let http = Arc::clone(&session.http);
+        let manager = AuthorizationManager::new_with_oauth_http_client(session.url.as_str(), http).await;
+        let mut manager = manager.map_err(|error| failed(plain(&error.to_string())))?;
+        manager.set_metadata(places.metadata.clone());
+        let mut login = Self::begin_at(session, oauth, manager, places.metadata, places.scopes).await?;
+        login.scheme = Some(name.to_owned());
+        login.is_issuer_assumed = places.is_issuer_assumed;
+        Ok(login)
+    }
+
+    async fn begin_at(
+        session: &Arc<Session>,
+        oauth: &OAuthSettings,
+        mut manager: AuthorizationManager,
+        metadata: AuthorizationMetadata,
+        named_scopes: Vec<String>,
+    ) -> Result<Self, LoginError> {
         let configured = oauth.redirect_uri.as_deref();
         let listener = CallbackListener::open(configured).await.map_err(|error| LoginError::Listen {
             uri: configured.unwrap_or("127.0.0.1").to_owned(),
             reason: error.to_string(),
         })?;
-        let scopes = scopes(session, &manager, &metadata).await;
+        let mut scopes = scopes(session, &manager, &metadata).await;
+        if scopes.is_empty() {
+            scopes = named_scopes;
+        }
         let failed = |reason: String| LoginError::Registration {
             issuer: issuer(&metadata),
             reason,
@@ -98,10 +143,13 @@ impl Login {
         };
         let flow = AuthorizationSession::new(manager, request).await;
         let flow = flow.map_err(|(_, error)| failed(plain(&error.to_string())))?;
-        let url = flow
+        let mut url: Url = flow
             .auth_url
             .parse()
             .map_err(|_| failed("it has no URL for a browser".to_owned()))?;
+        if !session.http.names_resource() {
+            without(&mut url, "resource");
+        }
         Ok(Self {
             session: Arc::clone(session),
             flow,
@@ -109,6 +157,8 @@ impl Login {
             listener,
             client,
             metadata,
+            scheme: None,
+            is_issuer_assumed: false,
             url,
         })
     }
@@ -151,13 +201,22 @@ impl Login {
     ///
     /// [`LoginError::NoAnswer`] if it is no answer to this login, which may be tried again then; else what went wrong.
     pub async fn finish(&self, answer: &str) -> Result<LoggedIn, LoginError> {
-        let answer: Url = answer.trim().parse().map_err(|_| LoginError::NoAnswer { why: "it is no URL" })?;
+        let mut answer: Url = answer.trim().parse().map_err(|_| LoginError::NoAnswer { why: "it is no URL" })?;
         if query(&answer, "state") != query(&self.url, "state") {
             return Err(LoginError::NoAnswer {
                 why: "it belongs to another login",
             });
         }
         let issuer = self.issuer();
+        if self.is_issuer_assumed
+            && let Some(iss) = query(&answer, "iss")
+        {
+            let host = |text: &str| Url::parse(text).ok()?.host_str().map(str::to_owned);
+            if host(&iss) != host(&self.metadata.authorization_endpoint) {
+                return Err(LoginError::WrongIssuer { issuer });
+            }
+            without(&mut answer, "iss");
+        }
         if let Some(code) = query(&answer, "error") {
             if query(&answer, "iss").is_some_and(|iss| Some(iss) != self.metadata.issuer) {
                 return Err(LoginError::WrongIssuer { issuer });
@@ -183,6 +242,7 @@ impl Login {
             client_secret: self.client.secret.clone(),
             credentials,
             wanted: Vec::new(),
+            scheme: self.scheme.clone(),
         };
         self.keep(&grant)
             .await
@@ -214,6 +274,16 @@ fn issuer(metadata: &AuthorizationMetadata) -> String {
 
 fn query(url: &Url, name: &str) -> Option<String> {
     url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}
+
+/// Takes a pair out of a URL's query.
+fn without(url: &mut Url, name: &str) {
+    let kept: Vec<(String, String)> = url
+        .query_pairs()
+        .filter(|(key, _)| key != name)
+        .map(|(key, value)| (key.into(), value.into()))
+        .collect();
+    url.query_pairs_mut().clear().extend_pairs(kept);
 }
 
 /// Those that are configured; else those that the server names. With them, those that calls needed since the last login,

@@ -1,4 +1,4 @@
-//! Logins at MCP servers over HTTP. (MCP 2025-11-25 and 2026-07-28, Authorization) The protocol is rmcp's, whose types stay here;
+//! Logins at MCP servers over HTTP, and at APIs by the schemes of their documents (`api_places`). (MCP 2025-11-25 and 2026-07-28, Authorization) The protocol is rmcp's, whose types stay here;
 //! what it may reach, what is kept of it, and what people are told is decided here.
 //!
 //! ```text
@@ -7,6 +7,7 @@
 //!                              └─ all HTTP through GuardedClient
 //! ```
 
+mod api_places;
 mod callback;
 mod discovery;
 mod grant;
@@ -16,6 +17,7 @@ mod login_error;
 mod revoke;
 mod session;
 
+pub use api_places::person_scheme;
 pub use login::{LoggedIn, Login};
 pub use login_error::LoginError;
 pub use session::{LoginNeed, LoginState};

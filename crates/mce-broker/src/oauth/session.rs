@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use mce_config::{OAuthSettings, Secret};
+use mce_config::{ConnectionSettings, OAuthSettings, Secret};
 use oauth2::http::header::WWW_AUTHENTICATE;
 use reqwest::header::HeaderMap;
 use rmcp::transport::auth::{
@@ -115,15 +115,20 @@ pub(crate) struct SessionPlace<'a> {
     pub(crate) url: Url,
     pub(crate) oauth: OAuthSettings,
     pub(crate) allowed_domains: &'a [String],
+    /// By what way the server, and who gives tokens for it, is reached.
+    pub(crate) way: ConnectionSettings,
+    /// It is an API, and no MCP server.
+    pub(crate) is_api: bool,
     pub(crate) learned: Arc<Learned>,
 }
 
 impl Session {
     /// Reads nothing yet.
     pub(crate) fn new(place: SessionPlace<'_>) -> Self {
+        let http = GuardedClient::new(place.url.clone(), place.allowed_domains, place.way);
         Self {
             file: GrantFile::new(place.data_dir, place.server, place.url.as_str()),
-            http: Arc::new(GuardedClient::new(place.url.clone(), place.allowed_domains)),
+            http: Arc::new(if place.is_api { http.of_api() } else { http }),
             url: place.url,
             oauth: place.oauth,
             learned: place.learned,
@@ -181,6 +186,11 @@ impl Session {
             can_be_renewed: grant.can_be_renewed(),
             wanted: grant.wanted.clone(),
         })
+    }
+
+    /// The security scheme that somebody logged in for.
+    pub(crate) fn scheme(&self) -> Option<String> {
+        self.grant()?.scheme.clone()
     }
 
     /// The token to send; `None` if nobody logged in.

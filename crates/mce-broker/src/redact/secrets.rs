@@ -34,6 +34,7 @@ pub(super) fn secrets_of(server: &ServerSettings) -> Vec<String> {
                 secrets.add_piece(token.expose().split_once(':').map(|(_, password)| password));
             }
             Credential::Basic { username, password } => secrets.add_basic(username, password),
+            Credential::Client { client_secret, .. } => secrets.add(client_secret),
         }
     }
     for (name, value) in &server.extra_headers {
@@ -41,8 +42,12 @@ pub(super) fn secrets_of(server: &ServerSettings) -> Vec<String> {
             secrets.add_header(value);
         }
     }
-    if let Some(secret) = &server.upstream.oauth.client_secret {
+    for secret in server.upstream.oauth.client_secret.iter().chain(&server.connection.client_key) {
         secrets.add(secret);
+    }
+    if let Some(proxy) = server.connection.proxy.as_ref().filter(|proxy| proxy.expose().contains('@')) {
+        secrets.add_piece(proxy.expose().rsplit_once('@').and_then(|(user, _)| Some(user.rsplit_once(':')?.1)));
+        secrets.add(proxy);
     }
     if let Origin::McpStdio(child) = &server.origin {
         for (name, value) in &child.env {

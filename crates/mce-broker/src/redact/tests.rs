@@ -20,6 +20,7 @@ fn server() -> ServerSettings {
         base_url: None,
         auth: Auth::None,
         credentials: std::collections::BTreeMap::new(),
+        connection: mce_config::ConnectionSettings::default(),
         extra_headers: Vec::new(),
         is_read_only: false,
         allow_private: false,

@@ -1,7 +1,8 @@
-//! What people do about logins at MCP servers: make one, end one, look at them.
+//! What people do about logins at MCP servers and APIs: make one, end one, look at them.
 
 use std::sync::Arc;
 
+use mce_catalog::function::SecurityScheme;
 use mce_config::Origin;
 
 use super::Upstreams;
@@ -28,6 +29,34 @@ impl Upstreams {
             reason: error.to_string(),
         })?;
         Login::begin(server, session, &filled.upstream.oauth).await
+    }
+
+    /// Begins a login at an API, for the scheme of this name.
+    ///
+    /// # Errors
+    ///
+    /// Why nobody can log in there.
+    pub async fn begin_api_login(&self, server: &str, scheme: (&str, &SecurityScheme)) -> Result<Login, LoginError> {
+        let session = self.session(server)?;
+        let Some((settings, _)) = self.apis.get(server) else {
+            return Err(LoginError::NotConfigured { server: server.to_owned() });
+        };
+        let filled = self.vault.filled(settings).await.map_err(|error| LoginError::Discovery {
+            server: server.to_owned(),
+            reason: error.to_string(),
+        })?;
+        Login::begin_at_api(server, session, &filled.upstream.oauth, scheme).await
+    }
+
+    /// What is known of the login at an API.
+    pub fn api_login(&self, server: &str) -> Option<LoginState> {
+        self.apis.get(server)?.1.state()
+    }
+
+    /// The login at an API, if somebody logged in, and the scheme that it is for.
+    pub(crate) fn api_session(&self, server: &str) -> Option<(String, &Arc<Session>)> {
+        let (_, session) = self.apis.get(server)?;
+        Some((session.scheme()?, session))
     }
 
     /// Forgets the login at a server, and tells its authorization server so if that takes it. Says whether there was one.
@@ -65,8 +94,20 @@ impl Upstreams {
             server: server.to_owned(),
             why,
         };
+        if let Some((settings, session)) = self.apis.get(server) {
+            return match settings.unresolved.first() {
+                Some(_) => Err(no_login("a variable in its entry is not set; `mce doctor` says which")),
+                None => Ok(session),
+            };
+        }
         let Some(found) = self.servers.get(server) else {
-            return Err(LoginError::NotConfigured { server: server.to_owned() });
+            return Err(if self.other_apis.contains(server) {
+                no_login(
+                    "its `base_url`, which says where the token may go, is not configured, or another credential is, or its `oauth` is `false`",
+                )
+            } else {
+                LoginError::NotConfigured { server: server.to_owned() }
+            });
         };
         let opening = &found.opening;
         if !opening.settings.unresolved.is_empty() {

@@ -29,13 +29,13 @@ mod sse_transport;
 mod streamable_client;
 mod upstream_error;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use mce_config::{Era, Origin, ServerSettings, Settings};
+use mce_config::{ConnectionSettings, Era, Origin, ServerSettings, Settings};
 use rmcp::model::{CancelledNotification, CancelledNotificationParam, ClientNotification, RequestId};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
@@ -51,6 +51,8 @@ pub use passing::{Listed, Passed};
 pub use upstream_error::{UpstreamError, UpstreamStep};
 
 use crate::allowed_hosts::AllowedHosts;
+use crate::base_url::BaseUrl;
+use crate::call_error::CallError;
 use crate::credential::has_credential;
 use crate::oauth::{Session, SessionPlace};
 use crate::pinned_resolver::PinnedResolver;
@@ -74,6 +76,10 @@ pub struct Upstreams {
     /// Tokens of logins.
     learned: Arc<Learned>,
     vault: Arc<Vault>,
+    /// The APIs that a person may log in to, by name, and the login there.
+    apis: BTreeMap<String, (ServerSettings, Arc<Session>)>,
+    /// Names of the others.
+    other_apis: BTreeSet<String>,
 }
 
 /// One call of a tool.
@@ -164,13 +170,26 @@ impl Upstreams {
                 changed: changed.clone(),
                 subscribed: Arc::default(),
                 http: Arc::clone(&http),
+                own_http: OnceLock::new(),
                 resolver: Arc::clone(&resolver),
                 reaper: Arc::clone(&reaper),
                 session: session(settings, server, &learned),
             };
             (server.name.clone(), Server::new(opening))
         });
+        let apis = settings.servers.iter().filter_map(|server| {
+            let session = api_session(settings, server, &learned)?;
+            Some((server.name.clone(), (server.clone(), session)))
+        });
+        let apis: BTreeMap<_, _> = apis.collect();
+        let all = settings.servers.iter().filter(|server| !is_upstream(server));
+        let other_apis = all
+            .map(|server| server.name.clone())
+            .filter(|name| !apis.contains_key(name))
+            .collect();
         Self {
+            apis,
+            other_apis,
             servers: servers.collect(),
             changed,
             redactor,
@@ -187,6 +206,18 @@ impl Upstreams {
     /// Secrets that become known while connections are used.
     pub(crate) const fn learned(&self) -> &Arc<Learned> {
         &self.learned
+    }
+
+    /// By what way a server is reached, with all secrets of it.
+    ///
+    /// # Errors
+    ///
+    /// If one cannot be read.
+    pub async fn way_to(&self, server: &ServerSettings) -> Result<ConnectionSettings, CallError> {
+        if server.connection == ConnectionSettings::default() {
+            return Ok(ConnectionSettings::default());
+        }
+        Ok(self.vault.filled(server).await?.connection.clone())
     }
 
     /// All tools of a server, as it writes them but for secrets and base URLs of the settings.
@@ -304,20 +335,33 @@ impl Upstreams {
     }
 }
 
-/// The login that a server may want: over HTTP, unless another credential is configured.
+/// The login that an MCP server may want: over HTTP, unless another credential is configured.
 fn session(settings: &Settings, server: &ServerSettings, learned: &Arc<Learned>) -> Option<Arc<Session>> {
     let Origin::McpHttp(http) = &server.origin else { return None };
     let url: Url = http.url.parse().ok()?;
     let is_wanted = !server.upstream.oauth.is_off && !has_credential(server) && url.username().is_empty();
-    let place = SessionPlace {
+    is_wanted.then(|| session_at(settings, server, learned, url))
+}
+
+/// The login that an API may want. Its tokens go to the host that a person configured.
+fn api_session(settings: &Settings, server: &ServerSettings, learned: &Arc<Learned>) -> Option<Arc<Session>> {
+    let Origin::OpenApi(_) = &server.origin else { return None };
+    let base = BaseUrl::parse(server.base_url.as_deref()?)?;
+    let is_wanted = !server.upstream.oauth.is_off && !has_credential(server);
+    is_wanted.then(|| session_at(settings, server, learned, base.origin))
+}
+
+fn session_at(settings: &Settings, server: &ServerSettings, learned: &Arc<Learned>, url: Url) -> Arc<Session> {
+    Arc::new(Session::new(SessionPlace {
         data_dir: &settings.data_dir,
         server: &server.name,
         url,
         oauth: server.upstream.oauth.clone(),
         allowed_domains: &settings.allowed_domains,
+        way: server.connection.without_client(),
+        is_api: matches!(server.origin, Origin::OpenApi(_)),
         learned: Arc::clone(learned),
-    };
-    is_wanted.then(|| Arc::new(Session::new(place)))
+    }))
 }
 
 fn cancellation(id: RequestId) -> ClientNotification {

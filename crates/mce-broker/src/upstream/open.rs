@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mce_config::{Era, HttpServer, HttpTransport, Origin, ServerSettings, StdioServer};
+use mce_config::{ConnectionSettings, Era, HttpServer, HttpTransport, Origin, ServerSettings, StdioServer};
 use reqwest::header::HeaderMap;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
@@ -60,6 +60,8 @@ pub(super) struct Opening {
     pub(super) reaper: Arc<Reaper>,
     /// The HTTP client of all servers, made when the first needs it: that takes longer than the program may take to start.
     pub(super) http: Arc<OnceLock<Result<reqwest::Client, String>>>,
+    /// Its own one, if it is reached by a way of its own.
+    pub(super) own_http: OnceLock<Result<reqwest::Client, String>>,
     /// Where its connections may lead.
     pub(super) resolver: Arc<PinnedResolver>,
 }
@@ -200,10 +202,14 @@ impl Opening {
 
     fn http_client(&self, filled: &ServerSettings) -> Result<HttpClient, UpstreamError> {
         let cannot = |reason: &str, internal: String| self.cannot(reason, internal);
-        let made = self.http.get_or_init(|| lasting_client(CONNECT_TIME, &self.resolver));
-        let client = made
-            .as_ref()
-            .map_err(|error| cannot("the HTTP client cannot be made", error.clone()))?;
+        let way = &filled.connection;
+        let http = if *way == ConnectionSettings::default() {
+            &self.http
+        } else {
+            &self.own_http
+        };
+        let made = http.get_or_init(|| lasting_client(CONNECT_TIME, &self.resolver, way));
+        let client = made.as_ref().map_err(|error| cannot(error, error.clone()))?;
         let fields = fields_for(filled).map_err(|error| cannot(&error.to_string(), error.internal().to_owned()))?;
         let mut headers = HeaderMap::new();
         for (name, value) in &fields {

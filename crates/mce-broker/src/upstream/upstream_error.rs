@@ -7,6 +7,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::http_client::HttpFault;
+use crate::connection::tls_trouble;
 use crate::oauth::LoginNeed;
 
 /// What was going on with an MCP server.
@@ -67,10 +68,12 @@ pub enum UpstreamError {
         status: Option<String>,
     },
     /// It cannot be reached over the network.
-    #[error("MCP server `{server}` cannot be reached")]
+    #[error("MCP server `{server}` cannot be reached{trouble}")]
     Unreachable {
         /// The server.
         server: String,
+        /// What is wrong with its certificate, after a colon; else empty.
+        trouble: String,
         /// May name the host.
         internal: String,
     },
@@ -219,11 +222,21 @@ pub enum UpstreamError {
 }
 
 impl UpstreamError {
+    fn unreachable(server: String, internal: String) -> Self {
+        Self::Unreachable {
+            server,
+            trouble: tls_trouble(&internal).map_or(String::new(), |(what, _)| format!(": {what}")),
+            internal,
+        }
+    }
+
     /// What a fault of HTTP is called.
     pub(super) fn from_http(server: &str, fault: HttpFault, step: UpstreamStep) -> Self {
         let server = server.to_owned();
         match fault {
-            HttpFault::Unreachable(internal) => Self::Unreachable { server, internal },
+            HttpFault::Unreachable(internal) => Self::unreachable(server, internal),
+            // A client's certificate is missed after the connection stands.
+            HttpFault::Broken(internal) if tls_trouble(&internal).is_some() => Self::unreachable(server, internal),
             HttpFault::Private(internal) => Self::Private { server, internal },
             HttpFault::Broken(_) => Self::Disconnected {
                 server,
@@ -297,9 +310,9 @@ impl UpstreamError {
             Self::PagesFirst { .. } => Some("the user was shown a page of the server: call again when that is done".to_owned()),
             Self::Busy { .. } => Some("call again later, or raise its `concurrency`".to_owned()),
             Self::TooLarge { .. } => Some("ask for less, or raise its `max_answer_bytes`".to_owned()),
+            Self::Unreachable { internal, .. } => tls_trouble(internal).map(|(_, hint)| hint.to_owned()),
             Self::Redirected { .. } => Some("set its `url` to that place if you trust it".to_owned()),
             Self::NotConfigured { .. }
-            | Self::Unreachable { .. }
             | Self::Status { .. }
             | Self::Refused { .. }
             | Self::Protocol { .. }

@@ -317,6 +317,7 @@ fn settings(home: &Path, port: u16) -> Settings {
         origin: From::OpenApi(Place::File("/svc.json".into())),
         base_url: Some(format!("http://127.0.0.1:{port}{BASE}")),
         auth: Auth::None,
+        connection: mce_config::ConnectionSettings::default(),
         credentials: BTreeMap::new(),
         extra_headers: Vec::new(),
         is_read_only: false,

@@ -252,6 +252,7 @@ fn server() -> ServerSettings {
         upstream: mce_config::UpstreamSettings::default(),
         base_url: None,
         auth: Auth::None,
+        connection: mce_config::ConnectionSettings::default(),
         credentials: BTreeMap::new(),
         extra_headers: Vec::new(),
         is_read_only: false,

@@ -7,12 +7,16 @@ use super::operation::is_token;
 use super::parameter::Declared;
 use super::prose;
 use super::reference::Node;
-use crate::function::{Location, SecurityScheme};
+use crate::function::{Location, OAuthPlaces, SecurityScheme};
 
 /// Alternatives that are kept of one operation.
 const MAX_ALTERNATIVES: usize = 50;
 /// Schemes of one alternative.
 const MAX_TOGETHER: usize = 20;
+/// Bytes of a URL, scopes of a scheme, and bytes of one.
+const MAX_PLACE_BYTES: usize = 2000;
+const MAX_SCOPES: usize = 100;
+const MAX_SCOPE_BYTES: usize = 200;
 /// Names of parameters that repeat a bearer token.
 const TOKEN_NAMES: [&str; 2] = ["token", "access_token"];
 
@@ -73,12 +77,19 @@ impl<'a> Reader<'a> {
         let same = |name: &str| name == original || (location == Location::Header && name.eq_ignore_ascii_case(original));
         security.iter().flatten().any(|scheme| match self.security_schemes.get(scheme) {
             Some(SecurityScheme::ApiKey { location: place, name }) => *place == location && same(name),
-            Some(SecurityScheme::Bearer) => {
+            Some(SecurityScheme::Bearer | SecurityScheme::OAuth2(_) | SecurityScheme::OpenIdConnect(_)) => {
                 matches!(location, Location::Header | Location::Query)
                     && TOKEN_NAMES.iter().any(|name| name.eq_ignore_ascii_case(original))
                     && declared.description().to_ascii_lowercase().contains("authentication token")
             }
-            Some(SecurityScheme::Basic | SecurityScheme::Http(_) | SecurityScheme::Other(_)) | None => false,
+            Some(
+                SecurityScheme::Basic
+                | SecurityScheme::Digest
+                | SecurityScheme::Http(_)
+                | SecurityScheme::MutualTls
+                | SecurityScheme::Other(_),
+            )
+            | None => false,
         })
     }
 }
@@ -88,19 +99,56 @@ fn scheme(node: &Node<'_>) -> SecurityScheme {
     match kind.to_ascii_lowercase().as_str() {
         "apikey" => api_key(node).unwrap_or_else(|| SecurityScheme::Other("apiKey".to_owned())),
         "basic" => SecurityScheme::Basic,
-        "oauth2" | "openidconnect" => SecurityScheme::Bearer,
+        "oauth2" => SecurityScheme::OAuth2(oauth_places(node)),
+        "openidconnect" => SecurityScheme::OpenIdConnect(place(node, "openIdConnectUrl").unwrap_or_default()),
+        "mutualtls" => SecurityScheme::MutualTls,
         "http" => http(node.text("scheme").unwrap_or_default()),
         _ => SecurityScheme::Other(prose::line(kind, 80)),
     }
 }
 
+/// A URL of a document, if it is of a sensible length.
+fn place(node: &Node<'_>, name: &str) -> Option<String> {
+    let text = node.text(name)?;
+    (!text.is_empty() && text.len() <= MAX_PLACE_BYTES).then(|| text.to_owned())
+}
+
+/// The flows of an `oauth2` scheme; in Swagger 2 it has one, named by `flow`. (OpenAPI 3.2, OAuth Flows Object)
+fn oauth_places(node: &Node<'_>) -> OAuthPlaces {
+    let swagger_flow = node.text("flow").unwrap_or_default();
+    let flow = |name: &str, swagger_name: &str| match node.get("flows") {
+        Some(flows) => flows.get(name),
+        None => (swagger_flow == swagger_name).then(|| node.clone()),
+    };
+    let pair = |flow: &Option<Node<'_>>, first: &str| {
+        let flow = flow.as_ref()?;
+        Some((place(flow, first)?, place(flow, "tokenUrl")?))
+    };
+    let (code, device) = (flow("authorizationCode", "accessCode"), flow("deviceAuthorization", "-"));
+    let scopes = code.iter().chain(&device).filter_map(|flow| flow.get("scopes"));
+    let mut scopes: Vec<String> = scopes
+        .flat_map(|scopes| scopes.members().map(|(name, _)| name.to_owned()).collect::<Vec<_>>())
+        .collect();
+    scopes.retain(|scope| scope.len() <= MAX_SCOPE_BYTES && scope.bytes().all(|byte| byte.is_ascii_graphic()));
+    scopes.sort();
+    scopes.dedup();
+    scopes.truncate(MAX_SCOPES);
+    OAuthPlaces {
+        client: flow("clientCredentials", "application").and_then(|flow| place(&flow, "tokenUrl")),
+        code: pair(&code, "authorizationUrl"),
+        device: pair(&device, "deviceAuthorizationUrl"),
+        scopes,
+    }
+}
+
 /// Schemes that answer a challenge need more than a secret. (IANA, HTTP Authentication Scheme Registry)
-const CHALLENGED: [&str; 6] = ["digest", "hoba", "mutual", "negotiate", "scram-sha-1", "scram-sha-256"];
+const CHALLENGED: [&str; 5] = ["hoba", "mutual", "negotiate", "scram-sha-1", "scram-sha-256"];
 
 fn http(name: &str) -> SecurityScheme {
     match name.to_ascii_lowercase().as_str() {
         "basic" => SecurityScheme::Basic,
         "bearer" => SecurityScheme::Bearer,
+        "digest" => SecurityScheme::Digest,
         other if is_token(name) && !CHALLENGED.contains(&other) => SecurityScheme::Http(prose::line(name, 80)),
         other => SecurityScheme::Other(prose::line(other, 80)),
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::function::{Advance, BodyFormat, EventItem, Function, HttpTarget, Location, ParameterEncoding, Style};
+use crate::function::{Advance, BodyFormat, EventItem, Function, HttpTarget, Location, OAuthPlaces, ParameterEncoding, Style};
 
 /// Files of a document by name, and what was asked for.
 #[derive(Default)]
@@ -186,10 +186,47 @@ fn a_parameter_that_is_a_credential_is_no_argument() {
     assert_eq!(originals(&document.functions[2]), [("token".to_owned(), Location::Query)]);
     assert_eq!(http(&document.functions[0]).security, [vec!["key".to_owned()], vec![]]);
     assert_eq!(http(&document.functions[1]).security, Vec::<Vec<String>>::new());
-    assert_eq!(document.security_schemes["o"], SecurityScheme::Bearer);
-    assert_eq!(document.security_schemes["m"], SecurityScheme::Other("mutualTLS".to_owned()));
+    assert_eq!(document.security_schemes["o"], SecurityScheme::OAuth2(OAuthPlaces::default()));
+    assert_eq!(document.security_schemes["m"], SecurityScheme::MutualTls);
     assert_eq!(document.security_schemes["shared"], SecurityScheme::Http("SharedKey".to_owned()));
-    assert_eq!(document.security_schemes["digest"], SecurityScheme::Other("digest".to_owned()));
+    assert_eq!(document.security_schemes["digest"], SecurityScheme::Digest);
+}
+
+#[test]
+fn the_places_of_logins_are_kept_as_the_document_has_them() {
+    let flows = json!({
+        "clientCredentials": {"tokenUrl": "/token", "scopes": {}},
+        "authorizationCode": {"authorizationUrl": "https://a.example/login", "tokenUrl": "https://a.example/token", "scopes": {"b": "", "a": ""}},
+        "deviceAuthorization": {"deviceAuthorizationUrl": "https://a.example/device", "tokenUrl": "x".repeat(3000), "scopes": {"c": ""}},
+        "implicit": {"authorizationUrl": "https://a.example/login", "scopes": {}},
+    });
+    let scheme = |version: Value, schemes: Value| {
+        let document = read_value(
+            &json!({"openapi": version, "info": {"title": "t", "version": "1"}, "paths": {}, "components": {"securitySchemes": schemes}}),
+        );
+        document.security_schemes["s"].clone()
+    };
+    assert_eq!(
+        scheme(json!("3.2.0"), json!({"s": {"type": "oauth2", "flows": flows}})),
+        SecurityScheme::OAuth2(OAuthPlaces {
+            client: Some("/token".to_owned()),
+            code: Some(("https://a.example/login".to_owned(), "https://a.example/token".to_owned())),
+            device: None,
+            scopes: vec!["a".to_owned(), "b".to_owned(), "c".to_owned()],
+        })
+    );
+    let swagger = json!({"s": {"type": "oauth2", "flow": "application", "tokenUrl": "https://a.example/token", "scopes": {"a": ""}}});
+    let document =
+        read_value(&json!({"swagger": "2.0", "info": {"title": "t", "version": "1"}, "paths": {}, "securityDefinitions": swagger}));
+    let SecurityScheme::OAuth2(places) = &document.security_schemes["s"] else {
+        panic!()
+    };
+    assert_eq!(
+        (places.client.as_deref(), places.code.as_ref()),
+        (Some("https://a.example/token"), None)
+    );
+    let found = json!({"s": {"type": "openIdConnect", "openIdConnectUrl": "https://a.example/.well-known/openid-configuration"}});
+    assert!(matches!(scheme(json!("3.1.0"), found), SecurityScheme::OpenIdConnect(url) if url.starts_with("https://a.example/")));
 }
 
 #[test]

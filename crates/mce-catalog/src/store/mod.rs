@@ -29,7 +29,7 @@ pub(crate) use self::{
 };
 
 /// Counts up with each change of the tables or of what is written into them.
-const LAYOUT: i64 = 3;
+const LAYOUT: i64 = 4;
 /// How long a write waits for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Statements that stay prepared.

@@ -1,11 +1,12 @@
 //! Compiling configured documents into the catalog: reads them, skips what has not changed, reports each server.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use mce_broker::{DocumentFetcher, Upstreams};
 use mce_catalog::changes::{Changes, Contents};
-use mce_catalog::function::{Function, Target};
+use mce_catalog::function::{Function, SecurityScheme, Target};
 use mce_catalog::openapi::{self, Document, Overlay};
 use mce_catalog::store::{CompiledDocument, DocumentRecord, Source, Store};
 use mce_config::{Location, Origin, ServerSettings, Settings};
@@ -145,7 +146,8 @@ impl Compiler {
             self.refresh_skills(server).await;
         }
         let started = SystemTime::now();
-        let documents = Documents::new(location, &self.fetcher)?;
+        let fetcher = self.fetcher_for(server).await?;
+        let documents = Documents::new(location, &fetcher)?;
         let key = location_of(server);
         let known = self.store.document(&key).map_err(Failure::internal)?;
         let current = known.as_ref().filter(|record| record.compiler == COMPILER);
@@ -203,7 +205,7 @@ impl Compiler {
             add(location, &files.main);
         }
         for overlay in &server.overlays {
-            let bytes = Documents::new(overlay, &self.fetcher)?.read_main().await?;
+            let bytes = Documents::new(overlay, &self.fetcher_for(server).await?)?.read_main().await?;
             add(overlay, &bytes);
             files.overlays.push((overlay.to_string(), bytes));
         }
@@ -258,14 +260,30 @@ impl Compiler {
         )))
     }
 
+    /// The security schemes of a server's document; none before it is compiled.
+    pub(crate) fn security_schemes(&self, server: &ServerSettings) -> BTreeMap<String, SecurityScheme> {
+        self.store.security_schemes(&location_of(server)).unwrap_or_default()
+    }
+
+    /// What fetches by the way to a server.
+    async fn fetcher_for(&self, server: &ServerSettings) -> Result<DocumentFetcher, Failure> {
+        let way = self
+            .upstreams
+            .way_to(server)
+            .await
+            .map_err(|error| Failure::new("config", error.to_string()).with_hint(error.hint().unwrap_or_default()))?;
+        Ok(self.fetcher.by_way(&way))
+    }
+
     /// A remote guide is copied; one that cannot be had leaves the last copy.
     async fn refresh_skills(&self, server: &ServerSettings) {
         let Some(Location::Url(url)) = &server.skills else { return };
         let copy = skills::copy_of(&self.settings.data_dir, &server.name);
-        let fetched = match self.fetcher.fetch(url).await {
-            Ok(fetched) => write_whole(&copy, &fetched).map_err(Failure::internal),
-            Err(error) => Err(Failure::internal(super::chain(&error))),
+        let fetched = match self.fetcher_for(server).await {
+            Ok(fetcher) => fetcher.fetch(url).await.map_err(|error| Failure::internal(super::chain(&error))),
+            Err(failure) => Err(failure),
         };
+        let fetched = fetched.and_then(|fetched| write_whole(&copy, &fetched).map_err(Failure::internal));
         if let Err(failure) = fetched {
             tracing::warn!("the guide to `{}` was not refreshed: {failure}", server.name);
         }

@@ -1,11 +1,11 @@
-//! `mce auth`: logins at MCP servers, made and ended by a person.
+//! `mce auth`: logins at MCP servers and APIs, made and ended by a person.
 
 use std::io::IsTerminal as _;
 use std::process::{ExitCode, Stdio};
 use std::time::SystemTime;
 
-use mce_broker::{LoggedIn, Login, LoginError, LoginNeed, LoginState, UpstreamError, Upstreams};
-use mce_config::normalise_server_name;
+use mce_broker::{LoggedIn, Login, LoginError, LoginNeed, LoginState, UpstreamError, person_scheme};
+use mce_config::{Origin, normalise_server_name};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
@@ -34,9 +34,13 @@ pub(crate) async fn auth(setup: &Setup, args: &AuthArgs) -> Result<ExitCode, Fai
 
 async fn login(setup: &Setup, app: &App, args: &LoginArgs) -> Result<(), Failure> {
     let server = name_of(app, &args.server);
+    if is_api(app, &server) {
+        return log_in_to_api(setup, app, args, &server).await;
+    }
     let mut step = 1;
     let logged_in = loop {
-        let logged_in = log_in(setup, app.upstreams(), &server, args.no_browser).await?;
+        let login = app.upstreams().begin_login(&server).await.map_err(failure)?;
+        let logged_in = log_in(setup, login, args.no_browser).await?;
         let connected = app.upstreams().connect(&server).await;
         let lacking = match &connected {
             Err(UpstreamError::Unauthorized {
@@ -61,8 +65,34 @@ async fn login(setup: &Setup, app: &App, args: &LoginArgs) -> Result<(), Failure
     show_login(setup, &server, &logged_in, functions)
 }
 
-async fn log_in(setup: &Setup, upstreams: &Upstreams, server: &str, no_browser: bool) -> Result<LoggedIn, Failure> {
-    let mut login = upstreams.begin_login(server).await.map_err(failure)?;
+fn is_api(app: &App, server: &str) -> bool {
+    let settings = app.settings().server(server);
+    settings.is_some_and(|server| matches!(server.origin, Origin::OpenApi(_)))
+}
+
+async fn log_in_to_api(setup: &Setup, app: &App, args: &LoginArgs, server: &str) -> Result<(), Failure> {
+    app.upstreams().check_login(server).map_err(failure)?;
+    let summaries = app.discovery().summaries()?;
+    let functions = summaries
+        .iter()
+        .find(|summary| summary.name == server)
+        .map_or(0, |summary| summary.functions);
+    let functions = usize::try_from(functions).unwrap_or(usize::MAX);
+    let settings = app.settings().server(server);
+    let schemes = settings
+        .map(|settings| app.compiler().security_schemes(settings))
+        .unwrap_or_default();
+    let scheme = settings.and_then(|settings| person_scheme(settings, &schemes));
+    let (name, scheme) = scheme.ok_or_else(|| {
+        Failure::argument(format!("the document of `{server}` has no security scheme that people log in for"))
+            .with_hint("`mce compile` reads the document; `oauth2` with `authorizationCode` and `openIdConnect` are such")
+    })?;
+    let login = app.upstreams().begin_api_login(server, (name, scheme)).await.map_err(failure)?;
+    let logged_in = log_in(setup, login, args.no_browser).await?;
+    show_login(setup, server, &logged_in, functions)
+}
+
+async fn log_in(setup: &Setup, mut login: Login, no_browser: bool) -> Result<LoggedIn, Failure> {
     let is_opened = !no_browser && open_browser(setup, login.url().as_str());
     let can_paste = no_browser || std::io::stdin().is_terminal();
     show_url(setup, &login, is_opened, can_paste);
@@ -144,6 +174,10 @@ async fn logout(setup: &Setup, app: &App, args: &LogoutArgs) -> Result<(), Failu
 
 fn status(setup: &Setup, app: &App, args: &StatusArgs) -> Result<(), Failure> {
     let mut logins = app.upstreams().logins();
+    let apis = app.settings().servers.iter().filter(|server| is_api(app, &server.name));
+    let apis = apis.filter(|server| app.upstreams().check_login(&server.name).is_ok());
+    let apis = apis.filter(|server| person_scheme(server, &app.compiler().security_schemes(server)).is_some());
+    logins.extend(apis.map(|server| (server.name.clone(), app.upstreams().api_login(&server.name))));
     if let Some(server) = &args.server {
         let server = name_of(app, server);
         // Says why, if nobody logs in there.
@@ -155,7 +189,7 @@ fn status(setup: &Setup, app: &App, args: &StatusArgs) -> Result<(), Failure> {
         return setup.terminal.json(&all);
     }
     if logins.is_empty() {
-        setup.terminal.line("no MCP server is configured that one could log in to");
+        setup.terminal.line("no server is configured that one could log in to");
     }
     for (server, state) in &logins {
         setup.terminal.line(match state {

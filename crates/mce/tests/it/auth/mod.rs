@@ -1,5 +1,8 @@
 //! Logins at MCP servers, with an authorization server that others wrote.
 
+mod api_people;
+mod ways;
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
