@@ -79,7 +79,7 @@ pub(crate) fn read_arguments<'a>(
     for (name, text) in members {
         let value = parse_strict(text.get()).map_err(|e| CallError::argument(format!("argument `{name}` cannot be read: {e}")))?;
         let is_second = match names.find(&name) {
-            None if accepts_more(function) => {
+            None if accepts_more(function, &name) => {
                 refuse_big_integer(&name, text)?;
                 let is_known = more.iter().any(|(known, _)| *known == name);
                 more.push((name.clone().into_owned(), value));
@@ -113,8 +113,10 @@ pub(crate) fn read_arguments<'a>(
     Ok(Arguments { parameters, body, more })
 }
 
-fn accepts_more(function: &Function) -> bool {
-    matches!(&function.target, Target::Tool(tool) if tool.accepts_more)
+/// Whether a tool takes an argument of this name that is none of its parameters. A hidden parameter is not given by its name.
+fn accepts_more(function: &Function, name: &str) -> bool {
+    let is_parameter = function.parameters.iter().any(|parameter| parameter.original == name);
+    matches!(&function.target, Target::Tool(tool) if tool.accepts_more) && !is_parameter
 }
 
 /// Whether null is a value of a tool's argument, as far as its type says so plainly.

@@ -15,7 +15,7 @@ use crate::api_login::{ApiLogins, LoginWith};
 use crate::arguments::{Arguments, misfit, read_arguments};
 use crate::audit::Audit;
 use crate::base_url::BaseUrl;
-use crate::call_error::{BrokerError, CallError, CallErrorKind};
+use crate::call_error::{BrokerError, CallError};
 use crate::connection::Clients;
 use crate::credential::{Credentials, credentials_for};
 use crate::digest::Digests;
@@ -24,7 +24,7 @@ use crate::http::{Http, assemble};
 use crate::pace::{Pace, wait_hint};
 use crate::page;
 use crate::pinned_resolver::PinnedResolver;
-use crate::policy::{self, Decision};
+use crate::policy::{self, Approvals, Facts, Policy};
 use crate::reach::{self, PrivateNames};
 use crate::redact::Redactor;
 use crate::request::{RequestParts, build_request};
@@ -109,6 +109,7 @@ pub struct CallRequest<'a> {
 pub struct Broker {
     pub(crate) options: BrokerOptions,
     pub(crate) audit: Arc<Audit>,
+    pub(crate) policy: Policy,
     /// For calls, by the ways of their servers.
     clients: Clients,
     pub(crate) digests: Digests,
@@ -147,6 +148,7 @@ impl Broker {
                 &options.settings.audit,
                 Redactor::with_places(servers).learning(upstreams.learned()),
             )?),
+            policy: Policy::new(&options.settings),
             clients: Clients::new(Http::for_apis(options.limits.clone(), http)),
             digests: Digests::default(),
             fetch_http: Http::for_programs(options.limits.clone(), fetch_http),
@@ -167,11 +169,16 @@ impl Broker {
         &self.upstreams
     }
 
+    /// Calls that wait for a person, and what people allowed always.
+    pub const fn approvals(&self) -> &Approvals {
+        &self.policy.approvals
+    }
+
     /// Calls a function. Dropping the future cancels the call; the audit log then says so.
     ///
     /// # Errors
     ///
-    /// [`CallError`]; for [`CallErrorKind::Argument`] and [`CallErrorKind::Policy`] nothing was sent.
+    /// [`CallError`]; for the kinds `Argument`, `Policy` and `Approval` nothing was sent.
     pub async fn call(&self, request: CallRequest<'_>) -> Result<Answer, CallError> {
         let outcome = match self.options.functions.find(request.function) {
             Ok(found) => self
@@ -181,8 +188,8 @@ impl Broker {
             Err(error) => Err(self.without_secrets(error)),
         };
         outcome.inspect_err(|error| {
-            if error.kind == CallErrorKind::Policy {
-                self.audit.refuse(request.run, request.function, error, None);
+            if error.is_refusal() {
+                self.audit.refuse(request.run, request.function, error, error.decision());
             }
         })
     }
@@ -215,8 +222,10 @@ impl Broker {
         }
         let logging_in = (!credentials.logins.is_empty()).then(|| parts.clone());
         let assembled = assemble(&base, parts, &credentials).map_err(|error| self.without_secrets(error))?;
+        let facts = Facts::of_call(request, &server.title, found, &arguments);
+        let decision = self.permit(&facts, request.client).await?;
         let _turn = self.turn(request, function).await?;
-        let intent = self.audit.begin(request, function, &arguments, &Decision::by_default()).await?;
+        let intent = self.audit.begin(request, function, &arguments, &decision).await?;
         let outcome = match logging_in {
             None => self.send((found, target), &http, assembled, &credentials).await,
             Some(parts) => {
@@ -230,6 +239,22 @@ impl Broker {
         let outcome = outcome.map_err(|error| self.without_secrets(error));
         intent.end_call(outcome.as_ref());
         outcome
+    }
+
+    /// The arguments, if they fit.
+    pub(crate) fn checked_arguments<'a>(
+        &self,
+        request: CallRequest<'a>,
+        found: &'a Arc<FoundFunction>,
+    ) -> Result<Arguments<'a>, CallError> {
+        match &found.function.target {
+            Target::Http(target) => {
+                let arguments = read_arguments(found, request.caller, request.naming, request.arguments)?;
+                self.checked_request(found, target, &arguments)?;
+                Ok(arguments)
+            }
+            Target::Tool(tool) => Ok(self.checked_members(request, found, tool)?.0),
+        }
     }
 
     /// The request, after every argument was found to fit its schema.

@@ -6,6 +6,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
+use crate::policy::Decision;
+
 /// A broker that cannot be made.
 #[derive(Debug, Error)]
 pub enum BrokerError {
@@ -34,6 +36,7 @@ pub struct CallError {
     internal: Option<Box<str>>,
     result: Option<Box<RawValue>>,
     attempts: u32,
+    decision: Option<Box<Decision>>,
 }
 
 /// Kinds of failures, as the program sees them.
@@ -55,6 +58,8 @@ pub enum CallErrorKind {
     },
     /// Not allowed by configuration. Nothing was sent.
     Policy,
+    /// A person has to allow it first. Nothing was sent.
+    Approval,
     /// The API took too long.
     Timeout,
     /// The answer is too large, or is not what it says it is.
@@ -66,13 +71,14 @@ pub enum CallErrorKind {
 }
 
 impl CallErrorKind {
-    /// The error type of a run: `argument`, `api`, `tool`, `policy`, `timeout`, `output`, `busy` or `internal`.
+    /// The error type of a run: `argument`, `api`, `tool`, `policy`, `approval`, `timeout`, `output`, `busy` or `internal`.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Argument => "argument",
             Self::Api { .. } => "api",
             Self::Tool { .. } => "tool",
             Self::Policy => "policy",
+            Self::Approval => "approval",
             Self::Timeout => "timeout",
             Self::Output => "output",
             Self::Busy => "busy",
@@ -92,6 +98,7 @@ impl CallError {
             internal: None,
             result: None,
             attempts: 1,
+            decision: None,
         }
     }
 
@@ -144,6 +151,22 @@ impl CallError {
     /// How often it was sent.
     pub(crate) const fn attempts(&self) -> u32 {
         self.attempts
+    }
+
+    #[must_use]
+    pub(crate) fn with_decision(mut self, decision: Decision) -> Self {
+        self.decision = Some(Box::new(decision));
+        self
+    }
+
+    /// What the policy decided, where that ended the call.
+    pub(crate) fn decision(&self) -> Option<&Decision> {
+        self.decision.as_deref()
+    }
+
+    /// Whether it was not allowed, so that nothing was sent.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self.kind, CallErrorKind::Policy | CallErrorKind::Approval)
     }
 
     /// Changes all texts.

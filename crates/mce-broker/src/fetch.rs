@@ -1,5 +1,6 @@
 //! Requests of programs' own, which belong to no function: to allowed hosts only, and without any credential of ours.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use mce_catalog::function::Effect;
@@ -11,7 +12,9 @@ use crate::allowed_hosts::AllowedHosts;
 use crate::call::Broker;
 use crate::call_error::{CallError, CallErrorKind};
 use crate::http::{MAX_REDIRECTS, RawAnswer, field_name, field_value, redirect};
+use crate::policy::{self, Facts};
 use crate::run_context::RunContext;
+use crate::upstream::ClientRequests;
 
 /// Bytes of a URL.
 const MAX_URL_BYTES: usize = 16 << 10;
@@ -51,6 +54,8 @@ pub struct FetchRequest<'a> {
     pub headers: &'a [(String, String)],
     /// What is sent. At most 6 MiB.
     pub body: Option<Vec<u8>>,
+    /// Who is asked where the policy says so.
+    pub client: Option<&'a Arc<dyn ClientRequests>>,
     /// Redirects are followed, at most five; each leads to an allowed host.
     pub follows_redirects: bool,
 }
@@ -90,11 +95,11 @@ impl Broker {
     /// `Argument` for what cannot be sent and `Policy` for what may not: then nothing was sent. A redirect to a host that
     /// is not allowed is `Api` with its status. Otherwise as [`Broker::call`].
     pub async fn fetch(&self, request: FetchRequest<'_>) -> Result<FetchAnswer, CallError> {
-        let run = request.run;
+        let (run, client) = (request.run, request.client);
         let outcome = match Hop::first(request) {
             Ok((hop, follows_redirects)) => {
                 let function = hop.function();
-                let outcome = self.fetch_hops(run, hop, follows_redirects).await;
+                let outcome = self.fetch_hops((run, client), hop, follows_redirects).await;
                 outcome.map_err(|error| error.in_function(&function))
             }
             Err(error) => Err(error.in_function("fetch")),
@@ -102,11 +107,11 @@ impl Broker {
         outcome.map_err(|error| self.without_secrets(error))
     }
 
-    async fn fetch_hops(&self, run: &RunContext, first: Hop, follows_redirects: bool) -> Result<FetchAnswer, CallError> {
+    async fn fetch_hops(&self, context: FetchContext<'_>, first: Hop, follows_redirects: bool) -> Result<FetchAnswer, CallError> {
         let deadline = Instant::now() + self.options.limits.total;
         let function = first.function();
         let mut hop = first;
-        let mut answer = self.fetch_hop(run, &hop, deadline).await?;
+        let mut answer = self.fetch_hop(context, &hop, deadline).await?;
         for _ in 0..MAX_REDIRECTS {
             let next = redirect(answer.status, &answer.headers, &hop.url).filter(|_| follows_redirects);
             let Some(next) = next else {
@@ -114,7 +119,7 @@ impl Broker {
             };
             hop = hop.redirected(answer.status, next);
             answer = self
-                .fetch_hop(run, &hop, deadline)
+                .fetch_hop(context, &hop, deadline)
                 .await
                 .map_err(|error| after_redirect(error, answer.status))?;
         }
@@ -124,18 +129,19 @@ impl Broker {
         }
     }
 
-    async fn fetch_hop(&self, run: &RunContext, hop: &Hop, deadline: Instant) -> Result<RawAnswer, CallError> {
+    async fn fetch_hop(&self, (run, client): FetchContext<'_>, hop: &Hop, deadline: Instant) -> Result<RawAnswer, CallError> {
         let function = hop.function();
         let refused = |error: &CallError| {
-            if error.kind == CallErrorKind::Policy {
-                self.audit.refuse(run, &function, error, None);
+            if error.is_refusal() {
+                self.audit.refuse(run, &function, error, error.decision());
             }
         };
         check_place(&self.allowed_hosts, &hop.url).inspect_err(refused)?;
-        let intent = self
-            .audit
-            .begin_fetch(run, &function, hop.method.as_str(), hop.body.as_deref())
-            .await?;
+        let facts = hop.facts(run);
+        policy::check_fetch(&self.policy, &facts).inspect_err(refused)?;
+        let decision = self.permit(&facts, client).await.inspect_err(refused)?;
+        let request = (hop.method.as_str(), hop.body.as_deref());
+        let intent = self.audit.begin_fetch(run, &function, request, &decision).await?;
         let mut request = hop.request();
         *request.timeout_mut() = Some(deadline.saturating_duration_since(Instant::now()));
         let outcome = self.fetch_http.send_once(request).await;
@@ -159,6 +165,9 @@ impl Broker {
         }
     }
 }
+
+/// What requests belong to, and who is asked.
+type FetchContext<'a> = (&'a RunContext, Option<&'a Arc<dyn ClientRequests>>);
 
 /// One request on the way to an answer.
 struct Hop {
@@ -200,6 +209,11 @@ impl Hop {
             self.headers.remove(COOKIE);
         }
         Self { url, ..self }
+    }
+
+    fn facts<'a>(&'a self, run: &'a RunContext) -> Facts<'a> {
+        let effect = FetchRequest::effect(self.method.as_str());
+        Facts::of_fetch(run, self.method.as_str(), effect, self.url.as_str(), self.body.as_deref())
     }
 
     fn function(&self) -> String {
@@ -275,7 +289,7 @@ fn check_place(allowed: &AllowedHosts, url: &Url) -> Result<(), CallError> {
 
 /// The first request was sent, so the run's list of calls has to tell of it.
 fn after_redirect(mut error: CallError, status: u16) -> CallError {
-    if error.kind == CallErrorKind::Policy {
+    if error.is_refusal() {
         error.message = format!(
             "the answer with status {status} redirects to where programs may not go: {}",
             error.message

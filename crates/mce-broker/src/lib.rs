@@ -52,7 +52,10 @@ pub use document::{DocumentError, DocumentFetcher};
 pub use fetch::{FetchAnswer, FetchRequest};
 pub use function_source::{CatalogSource, FoundFunction, FunctionSource};
 pub use oauth::{LoggedIn, Login, LoginError, LoginNeed, LoginState, person_scheme};
-pub use policy::Decision;
+pub use policy::{
+    ApprovalAnswer, ApprovalError, Approvals, Decision, Explanation, KeptApproval, PassedRule, PendingApproval, escaped, is_glob_match,
+    scope,
+};
 pub use recipes::{NewRecipe, Recipe, RecipeError, Recipes};
 pub use results::{ResultError, ResultLimits, Results};
 pub use run_context::{Asker, RunContext};

@@ -16,7 +16,7 @@ use crate::call_error::{CallError, CallErrorKind};
 use crate::function_source::FoundFunction;
 use crate::json_text::{MAX_DEPTH, is_shallow};
 use crate::pace::Health;
-use crate::policy::{self, Decision};
+use crate::policy::{self, Facts};
 use crate::tool_fault::Refused;
 use crate::upstream::{ToolAnswer, ToolCall, UpstreamError};
 
@@ -34,8 +34,10 @@ impl Broker {
         let server = self.server(&function.server)?;
         let (arguments, members) = self.checked_members(request, found, tool)?;
         policy::check_function(server, function)?;
+        let facts = Facts::of_call(request, &server.title, found, &arguments);
+        let decision = self.permit(&facts, request.client).await?;
         let _turn = self.turn(request, function).await?;
-        let intent = self.audit.begin(request, function, &arguments, &Decision::by_default()).await?;
+        let intent = self.audit.begin(request, function, &arguments, &decision).await?;
         let outcome = self
             .send_to_tool(found, tool, members, request)
             .await
@@ -45,7 +47,7 @@ impl Broker {
     }
 
     /// The arguments, which fit, and as one object by the tool's own names.
-    fn checked_members<'a>(
+    pub(crate) fn checked_members<'a>(
         &self,
         request: CallRequest<'a>,
         found: &'a Arc<FoundFunction>,

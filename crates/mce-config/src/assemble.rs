@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::field::Field;
+use crate::policy_fields::read_policy;
 use crate::reader::{found, one_of};
 use crate::setting_fields::SettingFields;
 use crate::{
@@ -39,6 +40,8 @@ pub(crate) struct Known {
     pub(crate) swagger_file: Option<PathBuf>,
     pub(crate) env_file: Option<PathBuf>,
     pub(crate) default_data_dir: PathBuf,
+    /// The value of `policies`.
+    pub(crate) rules: Option<Field>,
 }
 
 /// Reads all settings; `servers` is still empty.
@@ -69,6 +72,7 @@ pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Resu
         results: results(fields)?,
         recipes: recipes(fields)?,
         serve: serve(fields)?,
+        policy: read_policy(fields, known.rules)?,
         allowed_domains: fields.list("allowed_domains")?,
         log_level: log_level(fields)?,
         is_debug: fields.flag("debug", false)?,

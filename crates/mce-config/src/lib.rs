@@ -24,6 +24,7 @@ mod oauth_fields;
 mod own;
 mod pagination_fields;
 mod policy;
+mod policy_fields;
 mod rate;
 mod reader;
 mod redact;

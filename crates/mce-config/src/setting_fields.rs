@@ -11,8 +11,11 @@ use crate::yaml::Node;
 use crate::{ConfigError, Place, Rate, Secret, Source};
 
 /// Every key of `mce.yaml` besides `servers`. Its variable is `MCE_` and the key in upper case.
-pub(crate) const SETTING_KEYS: [&str; 63] = [
+pub(crate) const SETTING_KEYS: [&str; 67] = [
     "allowed_domains",
+    "allowed_projects",
+    "allowed_tools",
+    "approval_seconds",
     "audit_arguments",
     "audit_fsync",
     "audit_keep_days",
@@ -65,6 +68,7 @@ pub(crate) const SETTING_KEYS: [&str; 63] = [
     "port",
     "python",
     "rate",
+    "read_only",
     "result_format",
     "retries",
     "run_rate",
@@ -78,7 +82,8 @@ pub(crate) const SETTING_KEYS: [&str; 63] = [
 ];
 
 /// Variables of another program that mean the same as ours, which come first.
-const OTHER_NAMES: [(&str, &str); 6] = [
+const OTHER_NAMES: [(&str, &str); 7] = [
+    ("allowed_projects", "ALLOWED_PROJECTS"),
     ("audit_keep_days", "AUDIT_LOG_RETENTION_DAYS"),
     ("audit_log_path", "AUDIT_LOG_PATH"),
     ("max_sampling_rounds", "CODE_EXECUTOR_MAX_SAMPLING_ROUNDS"),

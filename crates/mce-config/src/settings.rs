@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{ConnectionSettings, EntrySource, HttpServer, Rate, Secret, StdioServer, UpstreamSettings, ViewSettings};
+use crate::{ConnectionSettings, EntrySource, HttpServer, PolicySettings, Rate, Secret, StdioServer, UpstreamSettings, ViewSettings};
 
 /// Everything that is configured.
 #[derive(Debug, Clone)]
@@ -38,6 +38,8 @@ pub struct Settings {
     pub recipes: RecipeSettings,
     /// What is served.
     pub serve: ServeSettings,
+    /// What may be called, and who is asked.
+    pub policy: PolicySettings,
     /// Hosts that programs may fetch from, beside which only hosts that the configuration names are reached
     /// (`MCE_ALLOWED_DOMAINS`, with commas). Empty: programs fetch nothing, functions reach any host that documents name.
     pub allowed_domains: Vec<String>,

@@ -2,6 +2,7 @@
 //! 0 success, 1 the work failed, 2 usage.
 
 mod app;
+mod at_terminal;
 mod cli;
 mod commands;
 mod demo;
@@ -11,6 +12,7 @@ mod server;
 mod setup;
 mod terminal;
 mod tokens;
+mod waiting_clock;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -117,6 +119,8 @@ async fn dispatch(setup: &Setup, command: Command) -> Result<ExitCode, Failure> 
         Command::Call(args) => commands::call(setup, args).await,
         Command::Exec(args) => commands::exec(setup, &args).await,
         Command::Audit(args) => commands::audit(setup, &args).await,
+        Command::Policy(args) => commands::policy(setup, &args),
+        Command::Approve(args) => commands::approve(setup, &args).await,
         Command::Auth(args) => commands::auth(setup, &args).await,
         Command::Doctor(args) => commands::doctor(setup, &args).await,
         Command::Demo => demo::play(setup).await,
@@ -134,6 +138,8 @@ fn wants_json(command: &Command) -> bool {
         Command::Call(args) => args.arguments.iter().any(|word| word == "--json" || word.starts_with("--json=")),
         Command::Exec(args) => args.json,
         Command::Audit(args) => args.is_json(),
+        Command::Policy(args) => args.is_json(),
+        Command::Approve(args) => args.json,
         Command::Auth(args) => args.is_json(),
         Command::Doctor(args) => args.json,
         Command::Serve(_) | Command::Run(_) | Command::Demo => false,

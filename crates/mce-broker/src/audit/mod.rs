@@ -139,14 +139,15 @@ impl Audit {
         &self,
         run: &RunContext,
         function: &str,
-        method: &str,
-        body: Option<&[u8]>,
+        (method, body): (&str, Option<&[u8]>),
+        decision: &Decision,
     ) -> Result<Begun<'_>, CallError> {
         let mut record = self.record("intent", run, function);
         set(&mut record, "operation", json!(method));
         if let Some(body) = body {
             set(&mut record, "body_sha256", json!(sha256_hex(body)));
         }
+        set_decision(&mut record, decision);
         self.effect(record, FetchRequest::effect(method)).await
     }
 

@@ -1,7 +1,23 @@
 //! What may be done: what servers allow, then rules, then a person.
 
+mod approve;
+mod condition;
+mod decide;
 mod decision;
+mod explain;
+mod facts;
+mod glob;
+mod ledger;
+mod rules;
 mod server;
+mod text;
 
+pub(crate) use self::decide::Policy;
 pub use self::decision::Decision;
-pub(crate) use self::server::check_function;
+pub use self::explain::{Explanation, PassedRule};
+pub(crate) use self::facts::Facts;
+pub use self::glob::is_glob_match;
+pub use self::ledger::{ApprovalAnswer, ApprovalError, Approvals, KeptApproval, PendingApproval};
+pub use self::rules::scope;
+pub(crate) use self::server::{check_fetch, check_function};
+pub use self::text::escaped;

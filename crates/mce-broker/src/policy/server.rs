@@ -3,7 +3,17 @@
 use mce_catalog::function::{Effect, Function};
 use mce_config::ServerSettings;
 
+use super::{Facts, Policy};
 use crate::call_error::CallError;
+
+/// Refuses requests of programs' own that do not read, where everything is read-only.
+pub(crate) fn check_fetch(policy: &Policy, facts: &Facts<'_>) -> Result<(), CallError> {
+    if policy.settings.is_read_only && facts.effect != Effect::Read {
+        let message = format!("everything is read-only, and a request with `{}` is not", facts.operation);
+        return Err(CallError::policy(message).with_hint("`GET` and `HEAD` may be used"));
+    }
+    Ok(())
+}
 
 /// Refuses functions of servers with undefined variables, and all but reading ones of read-only servers.
 pub(crate) fn check_function(server: &ServerSettings, function: &Function) -> Result<(), CallError> {

@@ -190,6 +190,11 @@ pub trait ClientRequests: Debug + Send + Sync {
     /// What the client can do.
     fn abilities(&self) -> ClientAbilities;
 
+    /// Whether it can ask its person about a call. That question comes from no server, as an elicitation with the key `approval`.
+    fn can_approve(&self) -> bool {
+        self.abilities().elicitation_form
+    }
+
     /// Asks it. Dropping the future withdraws the question.
     fn answer(&self, request: ClientRequest) -> ClientAnswer<'_>;
 

@@ -23,6 +23,7 @@ fn get(url: &str) -> FetchRequest<'_> {
         url,
         headers: &[],
         body: None,
+        client: None,
         follows_redirects: true,
     }
 }

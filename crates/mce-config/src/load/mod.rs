@@ -12,6 +12,7 @@ use crate::file::{read_config, read_dotenv};
 use crate::location::{Base, normalise, resolve_path};
 use crate::merge::read_servers;
 use crate::own::Ourselves;
+use crate::policy_fields::{POLICIES, refuse_misspelt};
 use crate::reader::{LegacyPaths, Reader};
 use crate::secret_source::read_secrets;
 use crate::server::ServerEntry;
@@ -103,6 +104,8 @@ fn read_all(places: &Places<'_>, config: Option<Config>, reader: &mut Reader<'_>
     }
     let servers = file.remove("servers");
     read_secrets(reader, file.remove("secrets"))?;
+    let rules = file.remove(POLICIES);
+    refuse_misspelt(file.iter())?;
     warn_of_unknown_keys(reader, &file, &SETTING_KEYS);
     let base_dir = match &config {
         Some(config) => config.file.parent().unwrap_or(working_dir).to_owned(),
@@ -121,6 +124,7 @@ fn read_all(places: &Places<'_>, config: Option<Config>, reader: &mut Reader<'_>
     let ours = merge_servers(fields.reader, collect_servers(servers)?, others);
     let wanted = wanted(&mut fields)?;
     let known = Known {
+        rules,
         default_data_dir: places.data_dir(config.as_ref(), swaggers.is_some()),
         base_dir,
         config_file: config.map(|config| config.file),
@@ -136,6 +140,9 @@ fn read_all(places: &Places<'_>, config: Option<Config>, reader: &mut Reader<'_>
         home: places.home,
     };
     settings.servers = read_servers(fields.reader, ours, candidates, &ourselves)?;
+    if settings.policy.is_read_only {
+        settings.servers.iter_mut().for_each(|server| server.is_read_only = true);
+    }
     Ok(settings)
 }
 

@@ -9,6 +9,8 @@ use mce_broker::{Asker, ClientRequests, NoClient, RunContext};
 use super::documents;
 use super::model::ModelLeave;
 use super::narrowed::Narrowed;
+use crate::at_terminal::AtTerminal;
+use crate::terminal::Terminal;
 
 /// On whose behalf something is run or called.
 #[derive(Debug, Clone)]
@@ -40,6 +42,14 @@ impl Behalf {
             client: Arc::new(NoClient),
             model: None,
             narrowed: Narrowed::default(),
+        }
+    }
+
+    /// The same, who may be asked at this terminal.
+    pub(crate) fn person_at(terminal: Terminal) -> Self {
+        Self {
+            client: AtTerminal::new(terminal),
+            ..Self::person()
         }
     }
 

@@ -24,6 +24,7 @@ impl App {
     ///
     /// The call's failure, with its type.
     pub(crate) async fn call(&self, reference: &str, arguments: &RawValue, behalf: &Behalf) -> Result<Box<RawValue>, Failure> {
+        self.check_project(behalf).await?;
         let answer = self.call_broker(reference, arguments, behalf, false).await;
         value_of(answer.map_err(|error| run_calls::failure_of(&error))?.value)
     }
@@ -34,6 +35,7 @@ impl App {
     ///
     /// As [`App::call`].
     pub(crate) async fn call_whole(&self, reference: &str, arguments: &RawValue, behalf: &Behalf) -> Result<Called, Failure> {
+        self.check_project(behalf).await?;
         match self.call_broker(reference, arguments, behalf, true).await {
             Ok(Answer { result: Some(result), .. }) => Ok(Called::Result(result)),
             Ok(answer) => value_of(answer.value).map(Called::Value),

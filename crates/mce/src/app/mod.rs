@@ -13,6 +13,7 @@ mod lint;
 mod lock;
 mod model;
 mod narrowed;
+mod policy;
 mod report;
 mod result_parts;
 mod run_calls;
@@ -92,6 +93,8 @@ pub(crate) struct App {
     /// False while servers that were never compiled are being compiled for the first time.
     is_ready: watch::Sender<bool>,
     changes: broadcast::Sender<Change>,
+    /// Where a person who types commands is.
+    working_dir: PathBuf,
     /// True as soon as nobody waits for answers any more.
     has_ended: watch::Sender<bool>,
 }
@@ -169,6 +172,7 @@ impl App {
             libraries: OnceCell::new(),
             is_ready: watch::Sender::new(true),
             changes: broadcast::Sender::new(CHANGES_KEPT),
+            working_dir: setup.working_dir.clone(),
             has_ended: watch::Sender::new(false),
             settings,
         })
@@ -414,6 +418,11 @@ impl App {
 
     /// Runs a program once.
     pub(crate) async fn run_program(&self, language: Language, source: String, params: Map<String, Value>, behalf: &Behalf) -> RunReport {
+        if let Err(failure) = self.check_project(behalf).await {
+            let mut refused = program_error(ErrorKind::Policy, failure.message);
+            refused.hint = failure.hint;
+            return RunReport::refused(refused);
+        }
         if let (Some(lint), Language::Python) = (&self.lint, language)
             && let Some(fault) = lint.fault(&source).await
         {

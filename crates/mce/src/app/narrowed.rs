@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use mce_broker::is_glob_match;
+
 use super::discovery::Discovery;
 use crate::failure::Failure;
 
@@ -26,7 +28,7 @@ impl Narrowed {
         let Some(names) = discovery.tool_names(reference) else {
             return Ok(());
         };
-        let is_allowed = |pattern: &String| names.iter().any(|name| is_match(pattern, name));
+        let is_allowed = |pattern: &String| names.iter().any(|name| is_glob_match(pattern, name));
         if patterns.iter().any(is_allowed) {
             return Ok(());
         }
@@ -58,48 +60,9 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// Whether a name fits a pattern in which `*` is anything.
-fn is_match(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|start| name.strip_prefix(start)) else {
-        return false;
-    };
-    let mut parts = parts.peekable();
-    if parts.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return rest.ends_with(part);
-        }
-        match rest.split_once(part) {
-            Some((_, after)) => rest = after,
-            None => return false,
-        }
-    }
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn patterns_are_exact_but_for_stars() {
-        for (pattern, name, expected) in [
-            ("mcp__files__read", "mcp__files__read", true),
-            ("mcp__files__read", "mcp__files__read_all", false),
-            ("mcp__files__*", "mcp__files__read", true),
-            ("mcp__files__*", "mcp__filesystem__read", false),
-            ("mcp__*__read", "mcp__files__read", true),
-            ("*", "mcp__files__read", true),
-            ("mcp__files__r*a*", "mcp__files__read", true),
-            ("mcp__files__r*x*", "mcp__files__read", false),
-            ("", "mcp__files__read", false),
-        ] {
-            assert_eq!(is_match(pattern, name), expected, "{pattern} {name}");
-        }
-    }
 
     #[test]
     fn only_named_hosts_are_fetched_from() {

@@ -225,6 +225,7 @@ impl HostCalls for RunCalls {
                         url: &url,
                         headers: &headers,
                         body,
+                        client: Some(&self.client),
                         follows_redirects: follow_redirects,
                     })
                     .await
@@ -364,7 +365,7 @@ fn may_have_been_sent(kind: &CallErrorKind) -> bool {
     match kind {
         CallErrorKind::Api { .. } | CallErrorKind::Timeout | CallErrorKind::Output => true,
         CallErrorKind::Tool { may_have_effects } => *may_have_effects,
-        CallErrorKind::Argument | CallErrorKind::Policy | CallErrorKind::Busy | CallErrorKind::Internal => false,
+        CallErrorKind::Argument | CallErrorKind::Policy | CallErrorKind::Approval | CallErrorKind::Busy | CallErrorKind::Internal => false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The command line as typed. What is meant by it is decided by the commands themselves.
 
 mod audit;
+mod policy;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use audit::{AuditArgs, AuditCommand, AuditSearchArgs, AuditTailArgs};
+pub(crate) use policy::{ApproveArgs, AskerArg, PolicyArgs, PolicyCheckArgs, PolicyCommand};
 
 /// APIs become typed functions that a language model calls by writing code, which runs in a jail.
 #[derive(Debug, Parser)]
@@ -52,6 +54,10 @@ pub(crate) enum Command {
     Exec(ExecArgs),
     /// Look at the audit log
     Audit(AuditArgs),
+    /// Look at the rules about calls
+    Policy(PolicyArgs),
+    /// Allow or deny calls that wait for a person; without an id, ask about all that come
+    Approve(ApproveArgs),
     /// Log in to MCP servers that want that
     Auth(AuthArgs),
     /// Check whether all that is needed is there

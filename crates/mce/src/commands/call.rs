@@ -36,7 +36,7 @@ pub(crate) async fn call(setup: &Setup, args: CallArgs) -> Result<ExitCode, Fail
         .call(
             &args.function,
             &to_raw_value(&arguments).map_err(Failure::internal)?,
-            &Behalf::person(),
+            &Behalf::person_at(setup.terminal),
         )
         .await;
     app.close().await;

@@ -20,7 +20,9 @@ pub(crate) async fn exec(setup: &Setup, args: &ExecArgs) -> Result<ExitCode, Fai
     let source = read_source(&args.file)?;
     let params = params(&args.params)?;
     let app = App::open(setup, setup.settings()?)?;
-    let report = app.run_program(language(args), source, params, &Behalf::person()).await;
+    let report = app
+        .run_program(language(args), source, params, &Behalf::person_at(setup.terminal))
+        .await;
     app.close().await;
     let terminal = setup.terminal;
     if args.json {

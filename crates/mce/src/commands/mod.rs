@@ -1,5 +1,6 @@
 //! The commands, one file each: typed arguments in, an exit code out.
 
+mod approve;
 mod audit;
 mod audit_text;
 mod auth;
@@ -10,9 +11,11 @@ mod config;
 mod doctor;
 mod exec;
 mod functions;
+mod policy;
 mod search;
 mod serve;
 
+pub(crate) use approve::approve;
 pub(crate) use audit::audit;
 pub(crate) use auth::auth;
 pub(crate) use call::call;
@@ -22,5 +25,6 @@ pub(crate) use config::config;
 pub(crate) use doctor::doctor;
 pub(crate) use exec::exec;
 pub(crate) use functions::functions;
+pub(crate) use policy::policy;
 pub(crate) use search::search;
 pub(crate) use serve::{run, serve};

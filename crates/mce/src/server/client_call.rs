@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mce_broker::{
     ClientAbilities, ClientAnswer, ClientRefusal, ClientRequest, ClientRequestKind, ClientRequests, LogLevel, LogMessage, Progress,
@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::standing_client::StandingClient;
+use crate::waiting_clock::WaitingClock;
 
 /// Questions that one call may lead to.
 const MAX_QUESTIONS: u32 = 100;
@@ -63,38 +64,11 @@ struct State {
     /// Log messages that the open request asks for.
     log_level: Option<LogLevel>,
     asked: u32,
-    clock: Clock,
+    clock: WaitingClock,
     /// What was told last.
     last: f64,
     /// Where the progress of each call begins in ours.
     starts: HashMap<u64, f64>,
-}
-
-/// Time in which at least one question waited.
-#[derive(Debug, Default)]
-struct Clock {
-    waiting: u32,
-    since: Option<Instant>,
-    total: Duration,
-}
-
-impl Clock {
-    fn start(&mut self) {
-        self.waiting += 1;
-        self.since.get_or_insert_with(Instant::now);
-    }
-
-    fn stop(&mut self) {
-        self.waiting -= 1;
-        if self.waiting == 0 {
-            self.total = self.read();
-            self.since = None;
-        }
-    }
-
-    fn read(&self) -> Duration {
-        self.total + self.since.map(|since| since.elapsed()).unwrap_or_default()
-    }
 }
 
 /// A question that waits.

@@ -23,6 +23,7 @@ use crate::project::Project;
 pub(crate) struct Person {
     abilities: Value,
     pause: Duration,
+    decision: Option<&'static str>,
     pub(crate) asked: Arc<Mutex<Vec<Value>>>,
     pub(crate) progress: Arc<Mutex<Vec<Told>>>,
     pub(crate) logs: Arc<Mutex<Vec<(String, Value)>>>,
@@ -67,6 +68,14 @@ impl Person {
     /// One who thinks before each answer.
     pub(crate) fn thinking(self, pause: Duration) -> Self {
         Self { pause, ..self }
+    }
+
+    /// One who answers this where a call waits for a yes.
+    pub(crate) fn deciding(self, decision: &'static str) -> Self {
+        Self {
+            decision: Some(decision),
+            ..self
+        }
     }
 
     /// Starts `mce serve` and connects to it.
@@ -143,8 +152,11 @@ impl ClientHandler for Person {
     async fn create_elicitation(&self, params: ElicitRequestParams, _: RequestContext<RoleClient>) -> Result<ElicitResult, ErrorData> {
         let params = serde_json::to_value(params).unwrap();
         let is_url = params["mode"] == "url";
+        let is_approval = params.pointer("/requestedSchema/properties/decision").is_some();
         self.keep(params).await;
-        let answer = if is_url {
+        let answer = if let (Some(decision), true) = (self.decision, is_approval) {
+            json!({"action": "accept", "content": {"decision": decision}})
+        } else if is_url {
             json!({"action": "accept"})
         } else {
             json!({"action": "accept", "content": {"name": "Ann"}})

@@ -195,6 +195,11 @@ fn project(folder: &Path, api: &FakeApi) -> (Project, Vec<Server>) {
         .iter()
         .map(|server| (server.name.to_owned(), server.entry.clone()))
         .collect();
+    // The server says of each page that is opened that it destroys, and this client can ask nobody.
+    project.write(
+        "mce.yaml",
+        "policies:\n- {server: browser, function: browser_navigate, decide: allow}\n",
+    );
     // As people have them.
     project.write(".mcp.json", &json!({"mcpServers": entries}).to_string());
     (project, servers)

@@ -15,7 +15,9 @@ fn with_files(surface: &str) -> Option<(Project, String)> {
     project.write("files/notes.txt", "hello");
     let root = project.file("files").canonicalize().unwrap().to_str().unwrap().to_owned();
     let entry = node_entry(&folder, "filesystem", "server-filesystem", &[&root]);
-    project.write("mce.yaml", &format!("servers:\n{entry}"));
+    // The server says of writing files that it destroys, and these clients can ask nobody.
+    let rules = "policies:\n- {server: filesystem, function: write_file, decide: allow}\n";
+    project.write("mce.yaml", &format!("servers:\n{entry}{rules}"));
     Some((project, root))
 }
 

@@ -1,0 +1,105 @@
+//! What the policy would decide of a call, and why, for a person.
+
+use serde::Serialize;
+
+use mce_config::Verdict;
+
+use super::approve::rule_to_add;
+use super::decide::ALLOWED_TOOLS;
+use super::facts::Facts;
+use super::rules::{check, scope};
+use super::{Policy, check_function};
+use crate::call::{Broker, CallRequest};
+use crate::call_error::CallError;
+
+/// What would be decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// `server.function`.
+    pub function: String,
+    /// `METHOD /path`, or the tool's own name.
+    pub operation: String,
+    /// `read`, `write` or `destructive`.
+    pub effect: &'static str,
+    /// `allow`, `deny` or `ask`.
+    pub decision: &'static str,
+    /// The rule that decides, or `default`.
+    pub rule: String,
+    /// The rules before that, in their order.
+    pub passed: Vec<PassedRule>,
+    /// What else there is to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A rule that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PassedRule {
+    /// Its name.
+    pub rule: String,
+    /// What it decides.
+    pub decide: &'static str,
+    /// The part that does not fit, and what is there.
+    pub reason: String,
+}
+
+impl Broker {
+    /// What would be decided of a call. Nothing is sent, counted or asked.
+    ///
+    /// # Errors
+    ///
+    /// As a call's, for arguments that do not fit.
+    pub fn explain(&self, request: CallRequest<'_>) -> Result<Explanation, CallError> {
+        self.explain_found(request).map_err(|error| self.without_secrets(error))
+    }
+
+    fn explain_found(&self, request: CallRequest<'_>) -> Result<Explanation, CallError> {
+        let found = self.options.functions.find(request.function)?;
+        let arguments = self.checked_arguments(request, &found)?;
+        let server = self.server(&found.function.server)?;
+        let facts = Facts::of_call(request, &server.title, &found, &arguments);
+        let explained = explain(&self.policy, &facts);
+        Ok(match check_function(server, &found.function) {
+            Ok(()) => explained,
+            Err(error) => Explanation {
+                decision: Verdict::Deny.as_str(),
+                rule: "servers".to_owned(),
+                passed: Vec::new(),
+                note: Some(error.to_string()),
+                ..explained
+            },
+        })
+    }
+}
+
+fn explain(policy: &Policy, facts: &Facts<'_>) -> Explanation {
+    let (decision, rule) = policy.judge(facts);
+    let before = policy
+        .settings
+        .rules
+        .iter()
+        .take_while(|passed| rule.is_none_or(|rule| rule.name != passed.name));
+    let passed = before.filter(|_| policy.is_listed(facts)).filter_map(|passed| {
+        let misfit = check(passed, facts).err()?;
+        Some(PassedRule {
+            rule: passed.name.clone(),
+            decide: passed.verdict.as_str(),
+            reason: misfit.explain(facts),
+        })
+    });
+    let note = match (rule, decision.verdict) {
+        (Some(rule), _) => Some(format!("it is for {}", scope(rule))),
+        (None, Verdict::Ask) => Some(format!("to allow it, {}", rule_to_add(facts, &decision.rule))),
+        (None, Verdict::Deny) => Some(format!("no entry of `{ALLOWED_TOOLS}` names it")),
+        (None, Verdict::Allow) => None,
+    };
+    Explanation {
+        function: facts.function.clone(),
+        operation: facts.operation.to_owned(),
+        effect: facts.effect.as_str(),
+        decision: decision.as_str(),
+        passed: passed.collect(),
+        rule: decision.rule,
+        note,
+    }
+}

@@ -1,0 +1,190 @@
+//! What rules are judged by: who calls which function with which arguments, as they will be sent.
+
+use std::sync::OnceLock;
+
+use mce_catalog::function::{Effect, Location, ParameterEncoding, Style, Target};
+use mce_catalog::view::{ArgumentPlace, FilledArgument};
+use serde_json::{Map, Value, json};
+
+use crate::arguments::Arguments;
+use crate::call::CallRequest;
+use crate::function_source::FoundFunction;
+use crate::json_text::find_big_integer;
+use crate::run_context::RunContext;
+
+/// The server that `fetch` counts as.
+const FETCH_SERVER: &str = "mce";
+
+/// One call.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    pub(crate) run: &'a RunContext,
+    /// The server by its name, then as it is written in the configuration.
+    pub(crate) servers: [&'a str; 2],
+    /// `server.function`.
+    pub(crate) function: String,
+    /// `METHOD /path`, or the tool's own name.
+    pub(crate) operation: &'a str,
+    pub(crate) effect: Effect,
+    /// The address of a further page.
+    pub(crate) page: Option<&'a str>,
+    called: Called<'a>,
+    // Most calls are decided without them.
+    names: OnceLock<Vec<String>>,
+    arguments: OnceLock<Value>,
+}
+
+/// What is called.
+#[derive(Debug, Clone, Copy)]
+enum Called<'a> {
+    Function(&'a FoundFunction, &'a Arguments<'a>),
+    Fetch { url: &'a str, body: Option<&'a [u8]> },
+}
+
+impl<'a> Facts<'a> {
+    /// Those of a function's call. `title` is the server as it is written in the configuration.
+    pub(crate) fn of_call(request: CallRequest<'a>, title: &'a str, found: &'a FoundFunction, arguments: &'a Arguments<'a>) -> Self {
+        let function = &found.function;
+        Self {
+            run: request.run,
+            servers: [&function.server, title],
+            function: format!("{}.{}", function.server, function.python),
+            operation: &function.operation,
+            effect: function.effect,
+            page: request.page,
+            called: Called::Function(found, arguments),
+            names: OnceLock::new(),
+            arguments: OnceLock::new(),
+        }
+    }
+
+    /// Those of a request of a program's own: the function `fetch` of the server `mce`.
+    pub(crate) fn of_fetch(run: &'a RunContext, method: &'a str, effect: Effect, url: &'a str, body: Option<&'a [u8]>) -> Self {
+        Self {
+            run,
+            servers: [FETCH_SERVER; 2],
+            function: format!("{FETCH_SERVER}.fetch"),
+            operation: method,
+            effect,
+            page: None,
+            called: Called::Fetch { url, body },
+            names: OnceLock::new(),
+            arguments: OnceLock::new(),
+        }
+    }
+
+    /// Whether it is a request of a program's own.
+    pub(crate) const fn is_fetch(&self) -> bool {
+        matches!(self.called, Called::Fetch { .. })
+    }
+
+    /// All names of the function.
+    pub(crate) fn names(&self) -> &[String] {
+        self.names.get_or_init(|| {
+            let mut names = Vec::new();
+            match self.called {
+                Called::Function(found, _) => {
+                    let function = &found.function;
+                    let own = function.operation_id.iter().chain([&function.operation]);
+                    names.extend([&function.python, &function.typescript].into_iter().chain(own).cloned());
+                    let tool = match &function.target {
+                        Target::Tool(tool) => &tool.name,
+                        Target::Http(_) => &function.typescript,
+                    };
+                    let whole = |server: &&str| [tool, &function.python].map(|name| format!("mcp__{server}__{name}"));
+                    names.extend(self.servers.iter().flat_map(whole));
+                    names.extend(self.servers.map(|server| format!("{server}.{}", function.python)));
+                }
+                Called::Fetch { url, .. } => names.extend([self.function.clone(), "fetch".to_owned(), format!("{} {url}", self.operation)]),
+            }
+            names
+        })
+    }
+
+    /// The arguments by original names; the body is `body`.
+    pub(crate) fn arguments(&self) -> &Value {
+        self.arguments.get_or_init(|| match self.called {
+            Called::Function(found, arguments) => sent(found, arguments),
+            Called::Fetch { url, body } => {
+                let body = body.map(|body| String::from_utf8_lossy(body));
+                json!({"method": self.operation, "url": url, "body": body})
+            }
+        })
+    }
+
+    /// The arguments for a person's eyes: what the configuration hides stays hidden.
+    pub(crate) fn shown(&self) -> Value {
+        let mut shown = self.arguments().clone();
+        let Called::Function(found, arguments) = self.called else {
+            return shown;
+        };
+        let Value::Object(members) = &mut shown else { return shown };
+        for FilledArgument { place, is_hidden, .. } in &found.filled {
+            let name = match place {
+                ArgumentPlace::Body => Some("body"),
+                ArgumentPlace::Parameter(index) => found.function.parameters.get(*index).map(|parameter| parameter.key.as_str()),
+            };
+            if let Some(value) = name.filter(|_| *is_hidden).and_then(|name| members.get_mut(name)) {
+                *value = Value::from("(set by the configuration)");
+            }
+        }
+        // Numbers that would be rounded are shown as they are sent.
+        if let Some(body) = arguments.body.as_ref().filter(|body| find_big_integer(body.text.get()).is_some()) {
+            members.insert("body".to_owned(), Value::from(body.text.get()));
+        }
+        shown
+    }
+
+    /// All that is sent, in one text that is another for any other call. Where numbers in the body are exact counts, too.
+    pub(crate) fn canonical(&self) -> String {
+        let body = match self.called {
+            Called::Function(_, arguments) => arguments.body.as_ref().map(|body| body.text.get()),
+            Called::Fetch { .. } => None,
+        };
+        json!([self.function, self.operation, sorted(self.arguments()), body, self.page]).to_string()
+    }
+}
+
+fn sent(found: &FoundFunction, arguments: &Arguments<'_>) -> Value {
+    let mut members = Map::new();
+    for argument in &arguments.parameters {
+        members.insert(argument.parameter.key.clone(), argument.value.clone());
+    }
+    // A tool's argument of this name wins over the former, as where it is sent.
+    members.extend(arguments.more.iter().cloned());
+    // Properties of an exploded object become parameters of their own on the way. (OpenAPI 3.1, Style Examples.)
+    let is_exploded = |encoding: &ParameterEncoding| {
+        matches!(
+            encoding,
+            ParameterEncoding::Style {
+                style: Style::Form,
+                explode: true,
+                ..
+            }
+        )
+    };
+    for argument in &arguments.parameters {
+        if argument.parameter.location == Location::Query && is_exploded(&argument.parameter.encoding) {
+            for (name, value) in argument.value.as_object().into_iter().flatten() {
+                let both = members.remove(name).map(|first| json!([first, value]));
+                members.insert(name.clone(), both.unwrap_or_else(|| value.clone()));
+            }
+        }
+    }
+    if let Some(body) = arguments.body.as_ref().filter(|_| found.function.body.is_some()) {
+        members.insert("body".to_owned(), body.value.clone());
+    }
+    Value::Object(members)
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(name, _)| *name);
+            Value::Object(members.into_iter().map(|(name, value)| (name.clone(), sorted(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        scalar @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => scalar.clone(),
+    }
+}

@@ -1,0 +1,414 @@
+//! What the policy keeps across restarts, in SQLite: calls that wait for a person, what people allowed always, and how often
+//! budgets were used. Opened when first needed. Time comes from the caller.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fs_err::OpenOptions;
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params};
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::hex::hex;
+use crate::state_file::{self, milliseconds};
+
+/// Calls that wait at the same time.
+const MAX_WAITING: i64 = 1000;
+/// Bytes of an id.
+const ID_BYTES: usize = 4;
+
+/// Why the ledger cannot be used.
+#[derive(Debug, Error)]
+pub enum ApprovalError {
+    /// Never asked, answered, or expired.
+    #[error("nothing waits under `{id}`")]
+    Unknown {
+        /// What was asked for.
+        id: String,
+    },
+    /// Too many calls wait.
+    #[error("more than {MAX_WAITING} calls wait for approval")]
+    TooMany,
+    /// The file cannot be made.
+    #[error("failed to make the file of approvals")]
+    File(#[from] std::io::Error),
+    /// SQLite's error.
+    #[error("failed to use the file of approvals")]
+    Store(#[from] rusqlite::Error),
+}
+
+/// What a person says of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApprovalAnswer {
+    /// This call, once.
+    Once,
+    /// The function, for this client, as far as the same rule asks.
+    Always,
+    /// Not this call.
+    Deny,
+}
+
+/// A call that waits for a person, or was answered and not yet made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PendingApproval {
+    /// By which it is answered.
+    pub id: String,
+    /// `server.function`.
+    pub function: String,
+    /// `METHOD /path`, or the tool's own name.
+    pub operation: String,
+    /// `read`, `write` or `destructive`.
+    pub effect: String,
+    /// The arguments as JSON, without secrets, cut where they are long.
+    pub arguments: String,
+    /// `person` or `model`.
+    pub asker: String,
+    /// What the client calls itself.
+    pub client: Option<String>,
+    /// The rule that asks.
+    pub rule: String,
+    /// `waiting`, `approved` or `denied`.
+    pub state: String,
+    /// When it is too late, in milliseconds since 1970.
+    pub expires_ms: i64,
+}
+
+/// What a person allowed always.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KeptApproval {
+    /// By which it is forgotten.
+    pub id: i64,
+    /// `server.function`.
+    pub function: String,
+    /// `METHOD /path`, or the tool's own name.
+    pub operation: String,
+    /// What the client calls itself.
+    pub client: Option<String>,
+    /// The rule that does not ask any more.
+    pub rule: String,
+}
+
+/// A call to ask about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question<'a> {
+    /// Of all that is sent, and of who sends it.
+    pub(crate) digest: &'a str,
+    pub(crate) function: &'a str,
+    pub(crate) operation: &'a str,
+    pub(crate) effect: &'a str,
+    pub(crate) arguments: &'a str,
+    pub(crate) asker: &'a str,
+    pub(crate) client: Option<&'a str>,
+    pub(crate) rule: &'a str,
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It was approved, which has now been used.
+    Approved(String),
+    /// It was denied.
+    Denied(String),
+    /// Nobody has answered yet.
+    Waiting(String),
+}
+
+/// The ledger.
+#[derive(Debug)]
+pub struct Approvals {
+    file: PathBuf,
+    // SQLite connections are not `Sync`; each use takes about a millisecond.
+    connection: Mutex<Option<Connection>>,
+}
+
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS approvals (
+        id TEXT PRIMARY KEY,
+        digest TEXT NOT NULL UNIQUE,
+        function TEXT NOT NULL,
+        operation TEXT NOT NULL,
+        effect TEXT NOT NULL,
+        arguments TEXT NOT NULL,
+        asker TEXT NOT NULL,
+        client TEXT,
+        rule TEXT NOT NULL,
+        state TEXT NOT NULL,
+        expires_ms INTEGER NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS always (
+        id INTEGER PRIMARY KEY,
+        function TEXT NOT NULL,
+        operation TEXT NOT NULL,
+        asker TEXT NOT NULL,
+        client TEXT,
+        rule TEXT NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS uses (rule TEXT NOT NULL, at_ms INTEGER NOT NULL);
+    CREATE INDEX IF NOT EXISTS uses_by_rule ON uses (rule, at_ms);";
+
+const COLUMNS: &str = "id, function, operation, effect, arguments, asker, client, rule, state, expires_ms";
+
+impl Approvals {
+    /// The ledger in this file, which is made when it is first needed, readable by its owner only.
+    pub(crate) fn new(file: &Path) -> Self {
+        Self {
+            file: file.to_owned(),
+            connection: Mutex::default(),
+        }
+    }
+
+    /// Calls that wait, and those that were answered but not made yet, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`ApprovalError`] if the file cannot be used.
+    pub fn list(&self, now: SystemTime) -> Result<Vec<PendingApproval>, ApprovalError> {
+        self.with(|connection| {
+            let mut select = connection.prepare(&format!(
+                "SELECT {COLUMNS} FROM approvals WHERE expires_ms > ?1 ORDER BY expires_ms, id"
+            ))?;
+            let rows = select.query_map([milliseconds(now)], pending)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Answers a call that waits; a yes is good for `time` from now on, once.
+    ///
+    /// # Errors
+    ///
+    /// [`ApprovalError::Unknown`] if it does not wait.
+    pub fn answer(&self, id: &str, answer: ApprovalAnswer, now: SystemTime, time: Duration) -> Result<PendingApproval, ApprovalError> {
+        let state = match answer {
+            ApprovalAnswer::Once | ApprovalAnswer::Always => "approved",
+            ApprovalAnswer::Deny => "denied",
+        };
+        self.with(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let answered = transaction
+                .query_row(
+                    &format!(
+                        "UPDATE approvals SET state = ?1, expires_ms = ?2
+                         WHERE id = ?3 AND state = 'waiting' AND expires_ms > ?4 RETURNING {COLUMNS}"
+                    ),
+                    params![state, milliseconds(now + time), id, milliseconds(now)],
+                    pending,
+                )
+                .optional()?
+                .ok_or_else(|| ApprovalError::Unknown {
+                    id: id.chars().take(100).collect(),
+                })?;
+            if answer == ApprovalAnswer::Always {
+                keep(
+                    &transaction,
+                    (&answered.function, &answered.operation),
+                    (&answered.asker, answered.client.as_deref()),
+                    &answered.rule,
+                )?;
+                // What is allowed always needs no yes of its own.
+                transaction.execute("DELETE FROM approvals WHERE id = ?1", [id])?;
+            }
+            transaction.commit()?;
+            Ok(answered)
+        })
+    }
+
+    /// What people allowed always.
+    ///
+    /// # Errors
+    ///
+    /// [`ApprovalError`] if the file cannot be used.
+    pub fn kept(&self) -> Result<Vec<KeptApproval>, ApprovalError> {
+        self.with(|connection| {
+            let mut select = connection.prepare("SELECT id, function, operation, client, rule FROM always ORDER BY id")?;
+            let rows = select.query_map([], |row| {
+                Ok(KeptApproval {
+                    id: row.get(0)?,
+                    function: row.get(1)?,
+                    operation: row.get(2)?,
+                    client: row.get(3)?,
+                    rule: row.get(4)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Forgets what was allowed always: one by its number or all of a function, by `server.function`. Gives how many.
+    ///
+    /// # Errors
+    ///
+    /// [`ApprovalError::Unknown`] if there is none.
+    pub fn forget(&self, which: &str) -> Result<usize, ApprovalError> {
+        let number: i64 = which.parse().unwrap_or(-1);
+        let forgotten = self.with(|connection| {
+            let forgotten = connection.execute("DELETE FROM always WHERE id = ?1 OR function = ?2", params![number, which])?;
+            Ok(forgotten)
+        })?;
+        if forgotten == 0 {
+            return Err(ApprovalError::Unknown {
+                id: which.chars().take(100).collect(),
+            });
+        }
+        Ok(forgotten)
+    }
+
+    /// Whether a person allowed this function always, where this rule asks.
+    pub(crate) fn is_kept(&self, question: Question<'_>) -> Result<bool, ApprovalError> {
+        // Most people never allow anything always.
+        if !self.file.exists() {
+            return Ok(false);
+        }
+        self.with(|connection| {
+            let mut select = connection.prepare_cached(
+                "SELECT 1 FROM always WHERE function = ?1 AND operation = ?2 AND asker = ?3 AND client IS ?4 AND rule = ?5",
+            )?;
+            let Question {
+                function,
+                operation,
+                asker,
+                client,
+                rule,
+                ..
+            } = question;
+            Ok(select.exists(params![function, operation, asker, client, rule])?)
+        })
+    }
+
+    /// Keeps that a person allows this function always, where this rule asks.
+    pub(crate) fn keep(&self, question: Question<'_>) -> Result<(), ApprovalError> {
+        self.with(|connection| {
+            let function = (question.function, question.operation);
+            keep(connection, function, (question.asker, question.client), question.rule)
+        })
+    }
+
+    /// Uses an answer to this question, if there is one; else lets it wait for `time`. An approval is used before the call is
+    /// sent, by one of all processes.
+    pub(crate) fn claim(&self, question: Question<'_>, now: SystemTime, time: Duration) -> Result<Standing, ApprovalError> {
+        let id = new_id()?;
+        self.with(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            transaction.execute("DELETE FROM approvals WHERE expires_ms <= ?1", [milliseconds(now)])?;
+            let known: Option<(String, String)> = transaction
+                .query_row("SELECT id, state FROM approvals WHERE digest = ?1", [question.digest], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })
+                .optional()?;
+            let standing = match known {
+                Some((id, state)) if state == "approved" => {
+                    transaction.execute("DELETE FROM approvals WHERE id = ?1", [&id])?;
+                    Standing::Approved(id)
+                }
+                Some((id, state)) if state == "denied" => Standing::Denied(id),
+                Some((id, _)) => Standing::Waiting(id),
+                None => {
+                    insert(&transaction, &id, question, milliseconds(now + time))?;
+                    Standing::Waiting(id)
+                }
+            };
+            transaction.commit()?;
+            Ok(standing)
+        })
+    }
+
+    /// Counts one use of a rule. Each limit is a number of uses in a time.
+    ///
+    /// # Errors
+    ///
+    /// The store's; none where a limit is reached: then it is the answer, and nothing is counted.
+    pub(crate) fn spend(&self, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> Result<Option<u32>, ApprovalError> {
+        let Some(longest) = limits.iter().map(|(_, time)| *time).max() else {
+            return Ok(None);
+        };
+        let since = |time: Duration| milliseconds(now.checked_sub(time).unwrap_or(UNIX_EPOCH));
+        self.with(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            transaction.execute("DELETE FROM uses WHERE rule = ?1 AND at_ms <= ?2", params![rule, since(longest)])?;
+            for (limit, time) in limits {
+                let count = "SELECT count(*) FROM uses WHERE rule = ?1 AND at_ms > ?2";
+                let used: i64 = transaction.query_row(count, params![rule, since(*time)], |row| row.get(0))?;
+                if used >= i64::from(*limit) {
+                    return Ok(Some(*limit));
+                }
+            }
+            transaction.execute("INSERT INTO uses VALUES (?1, ?2)", params![rule, milliseconds(now)])?;
+            transaction.commit()?;
+            Ok(None)
+        })
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T, ApprovalError>) -> Result<T, ApprovalError> {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connection) = connection.as_mut() {
+            return work(connection);
+        }
+        if let Some(directory) = self.file.parent() {
+            fs_err::create_dir_all(directory)?;
+        }
+        // SQLite gives its side files the rights of this one.
+        OpenOptions::new().create(true).append(true).mode(0o600).open(&self.file)?;
+        work(connection.insert(state_file::open(&self.file, TABLES)?))
+    }
+}
+
+fn insert(connection: &Connection, id: &str, question: Question<'_>, expires_ms: i64) -> Result<(), ApprovalError> {
+    let waiting: i64 = connection.query_row("SELECT count(*) FROM approvals", [], |row| row.get(0))?;
+    if waiting >= MAX_WAITING {
+        return Err(ApprovalError::TooMany);
+    }
+    let Question {
+        digest,
+        function,
+        operation,
+        effect,
+        arguments,
+        asker,
+        client,
+        rule,
+    } = question;
+    connection.execute(
+        "INSERT INTO approvals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting', ?10)",
+        params![id, digest, function, operation, effect, arguments, asker, client, rule, expires_ms],
+    )?;
+    Ok(())
+}
+
+fn keep(
+    connection: &Connection,
+    (function, operation): (&str, &str),
+    (asker, client): (&str, Option<&str>),
+    rule: &str,
+) -> Result<(), ApprovalError> {
+    connection.execute(
+        "INSERT INTO always (function, operation, asker, client, rule) SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS
+         (SELECT 1 FROM always WHERE function = ?1 AND operation = ?2 AND asker = ?3 AND client IS ?4 AND rule = ?5)",
+        params![function, operation, asker, client, rule],
+    )?;
+    Ok(())
+}
+
+fn pending(row: &Row<'_>) -> rusqlite::Result<PendingApproval> {
+    Ok(PendingApproval {
+        id: row.get(0)?,
+        function: row.get(1)?,
+        operation: row.get(2)?,
+        effect: row.get(3)?,
+        arguments: row.get(4)?,
+        asker: row.get(5)?,
+        client: row.get(6)?,
+        rule: row.get(7)?,
+        state: row.get(8)?,
+        expires_ms: row.get(9)?,
+    })
+}
+
+fn new_id() -> Result<String, ApprovalError> {
+    let mut bytes = [0; ID_BYTES];
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(std::io::Error::from)?;
+    if filled < ID_BYTES {
+        return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
+    }
+    Ok(format!("a_{}", hex(&bytes)))
+}
