@@ -186,6 +186,9 @@ mod tests {
             let error = crate::load(&with(more).options).unwrap_err().to_string();
             assert!(error.contains(told), "{more}: {error}");
         }
+        let far = "servers: {far: {url: 'https://a.example/mcp', auth: {type: oauth2, token_url: 'https://a.example/t', client_id: me, client_secret: '${PROXY_PASSWORD}'}}}";
+        let far = bench(&[("mce.yaml", far)], &[("PROXY_PASSWORD", "hidden-pass")]);
+        assert!(far.warnings()[0].contains("run `mce auth login far`"), "{:?}", far.warnings());
         let stdio = bench(&[("mce.yaml", "servers: {a: {command: x, tls: {verify: false}}}")], &[]);
         assert!(stdio.warnings()[0].contains("has no effect"), "{:?}", stdio.warnings());
     }

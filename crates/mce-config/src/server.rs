@@ -165,7 +165,7 @@ pub(crate) fn read_server(reader: &mut Reader<'_>, entry: ServerEntry) -> Result
             &mut fields.entry.fields,
             !matches!(origin, Origin::McpStdio(_)),
         )?,
-        auth: fields.auth()?,
+        auth: fields.auth_for(&origin)?,
         credentials: fields.credentials()?,
         extra_headers: fields.extra_headers()?,
         is_read_only: fields.is_read_only()?,
@@ -343,6 +343,25 @@ impl ServerFields<'_, '_> {
             return Err(field.refuse("a URL without query and fragment", "one with"));
         }
         Ok(Some(url.trim_end_matches('/').to_owned()))
+    }
+
+    /// What logs in at an API cannot log in at an MCP server.
+    fn auth_for(&mut self, origin: &Origin) -> Result<Auth, ConfigError> {
+        let place = self.entry.fields.get("auth").map(|field| field.place.clone());
+        let auth = self.auth()?;
+        let is_for_apis = matches!(auth, Auth::OAuth2 { .. } | Auth::Keycloak { .. } | Auth::Session(_));
+        if let (Some(place), true, Origin::McpHttp(_)) = (place, is_for_apis, origin) {
+            let message = format!(
+                "`auth` of type `{}` is for APIs: this MCP server cannot be used with it",
+                auth.type_name()
+            );
+            let hint = format!(
+                "take it out and run `mce auth login {}`, or use type `static`, `jwt` or `basic`",
+                self.entry.name
+            );
+            self.reader.warn(place, message, Some(hint));
+        }
+        Ok(auth)
     }
 
     fn auth(&mut self) -> Result<Auth, ConfigError> {

@@ -9,8 +9,8 @@ use super::guarded_client::{GuardedClient, host_of, plain};
 /// A login that did not work. Texts of servers are part of it, bounded and in one line; no token, code or secret is.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LoginError {
-    /// No such MCP server is configured.
-    #[error("there is no MCP server `{server}`")]
+    /// No such server is configured.
+    #[error("there is no server `{server}`")]
     NotConfigured {
         /// As asked for.
         server: String,

@@ -6,6 +6,7 @@ use mce_catalog::function::SecurityScheme;
 use mce_config::Origin;
 
 use super::Upstreams;
+use crate::api_login::is_needed;
 use crate::oauth::{Login, LoginError, LoginState, Session};
 
 impl Upstreams {
@@ -116,6 +117,9 @@ impl Upstreams {
         match (&opening.session, &opening.settings.origin) {
             (Some(session), _) => Ok(session),
             (None, Origin::McpHttp(_)) if opening.settings.upstream.oauth.is_off => Err(no_login("its `oauth` is `false`")),
+            (None, Origin::McpHttp(_)) if is_needed(&opening.settings.auth) => {
+                Err(no_login("its `auth` is of a type for APIs; take it out to log in"))
+            }
             (None, Origin::McpHttp(_)) => Err(no_login("a credential is configured for it, which is used instead")),
             (None, Origin::McpStdio(_) | Origin::OpenApi(_)) => Err(no_login("it is not reached over HTTP")),
         }

@@ -333,7 +333,7 @@ fn servers_that_want_no_login_are_told_apart() {
         ("notes", "a credential is configured for it"),
         ("files", "it is not reached over HTTP"),
         ("off", "its `oauth` is `false`"),
-        ("nobody", "there is no MCP server `nobody`"),
+        ("nobody", "there is no server `nobody`"),
     ] {
         let ended = project.run(&["auth", "login", name, "--json"]);
         assert!(ended.error()["message"].as_str().unwrap().contains(part), "{ended:?}");
