@@ -17,6 +17,7 @@ mod policy;
 mod report;
 mod result_parts;
 mod run_calls;
+mod sandbox_options;
 mod skills;
 mod small;
 mod state;
@@ -37,7 +38,7 @@ use mce_broker::{
 };
 use mce_catalog::catalog::Catalog;
 use mce_config::{ServerSettings, Settings};
-use mce_sandbox::{Content, ErrorKind, Language, Launcher, Limits, Program, ProgramError, Sandbox, SandboxFacts, SandboxOptions};
+use mce_sandbox::{Content, ErrorKind, Language, Program, ProgramError, Sandbox, SandboxFacts};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OnceCell, broadcast, watch};
@@ -57,6 +58,7 @@ use self::report::Refusal;
 pub(crate) use self::report::{Counts, Outcome, ServerReport};
 pub(crate) use self::run_calls::MODEL;
 use self::run_calls::RunCalls;
+use self::sandbox_options::sandbox_options;
 use self::skills::Skills;
 pub(crate) use self::tool_schema::arguments_schema;
 use crate::failure::Failure;
@@ -568,47 +570,4 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
-}
-
-fn sandbox_options(setup: &Setup, settings: &Settings) -> Result<SandboxOptions, Failure> {
-    let program: PathBuf = std::env::current_exe().map_err(Failure::internal)?;
-    let is_for_finding_python = |name: &str| matches!(name, "PATH" | "HOME" | "LANG") || name.starts_with("PYENV_");
-    let limits = &settings.limits;
-    Ok(SandboxOptions {
-        limits: Limits {
-            wall: limits.wall,
-            cpu: Some(limits.cpu),
-            memory_mib: limits.memory_mib,
-            output_bytes: limits.output_bytes,
-            code_bytes: limits.code_bytes,
-            tmp_mib: limits.tmp_mib,
-            host_calls: limits.host_calls,
-            parallel_calls: limits.parallel_calls,
-            processes: limits.processes,
-            open_files: limits.open_files,
-        },
-        is_warm: settings.sandbox.is_warm,
-        pool_size: settings.sandbox.pool_size,
-        concurrent_runs: settings.sandbox.concurrent_runs,
-        queued_runs: QUEUED_RUNS,
-        python: settings.sandbox.python.clone(),
-        python_libraries: Vec::new(),
-        environment: setup
-            .environment
-            .iter()
-            .filter(|(name, _)| is_for_finding_python(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
-        launcher: Launcher {
-            program: program.clone(),
-            arguments: vec![crate::JAIL_ROLE.to_owned()],
-        },
-        typescript: Launcher {
-            program,
-            arguments: vec![crate::TYPESCRIPT_ROLE.to_owned()],
-        },
-        without_layers: settings.sandbox.without_layers.clone(),
-        has_tracebacks: settings.is_debug,
-        has_guard: settings.sandbox.has_guard,
-    })
 }
