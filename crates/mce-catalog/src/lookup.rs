@@ -89,7 +89,7 @@ impl LookupError {
                 Some("`mce compile` makes them known, or says why it cannot; `list_servers` tells how the server is".to_owned())
             }
             Self::Reference { .. } => Some("write `server.function` or `server:METHOD /path`".to_owned()),
-            Self::Hidden { .. } => None,
+            Self::Hidden { server, .. } => Some(format!("the functions of `{server}` that `search_functions` shows can be called")),
             Self::Misfit { .. } => Some("the person who runs mce has to change `mce.yaml`; `mce compile` says what".to_owned()),
             Self::Store(error) => error.hint().map(str::to_owned),
         }

@@ -186,7 +186,7 @@ impl<'js> Stage<'_, 'js> {
     fn encode(&self, value: Value<'js>, limit: usize, report: &Reporter<'_>) -> Result<String, Failure> {
         values::encode(&self.shared, value, limit, "result").map_err(|problem| match problem {
             Problem::TooLarge => Failure::new(ErrorKind::Output, format!("the program's value is larger than {limit} bytes"))
-                .with_hint("return a summary, or only the fields that are needed"),
+                .with_hint("return a summary, or only the fields that are needed; `await save(value)` keeps up to 16 MiB for a later run"),
             Problem::NoJson { message, hint } => Failure::new(ErrorKind::Exception, message).with_hint(hint),
             Problem::Thrown(error) => self.stopped(self.stop_for(&error), report),
         })

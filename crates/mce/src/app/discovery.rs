@@ -251,6 +251,7 @@ impl Discovery {
             }
             Ok(function) => self.type_card(&function, &wanted.types, language),
             Err(error) => {
+                let error = self.in_language(error, language);
                 let Wanted { server, function, .. } = wanted;
                 let mut entry =
                     json!({"server": server, "function": function, "error": error.to_string(), "error_type": error_type(&error)});
@@ -282,6 +283,20 @@ impl Discovery {
             entry["hint"] = json!("names of types are those of the function's signature and types");
         }
         entry
+    }
+
+    /// The error with the names that a program of this language uses.
+    fn in_language(&self, error: LookupError, language: text::Language) -> LookupError {
+        let LookupError::UnknownFunction { server, function, closest } = error else {
+            return error;
+        };
+        let named = |name: &String| {
+            self.catalog
+                .function(&server, name)
+                .map(|found| language.function_name(&found).to_owned())
+        };
+        let closest = closest.iter().map(|name| named(name).unwrap_or_else(|_| name.clone())).collect();
+        LookupError::UnknownFunction { server, function, closest }
     }
 
     /// A type that was asked for as if it were a function.
@@ -316,7 +331,9 @@ impl Discovery {
                     .unknown
                     .push((name.clone(), format!("did you mean `{}`?", name_in(&function, language)))),
                 Err(LookupError::Store(error)) => return Err(Failure::internal(error)),
-                Err(error) => description.unknown.push((name.clone(), refusal(&error))),
+                Err(error) => description
+                    .unknown
+                    .push((name.clone(), refusal(&self.in_language(error, text_language(language))))),
             }
         }
         Ok(description)

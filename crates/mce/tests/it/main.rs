@@ -12,6 +12,7 @@ mod commands;
 mod compile;
 mod control;
 mod direct;
+mod errors;
 mod everything;
 mod fetch;
 mod http;

@@ -95,7 +95,7 @@ def _run(message, servers, provided):
     except ChannelClosed:
         raise
     except values.TooLarge:
-        hint = "return a summary, or only the fields that are needed"
+        hint = "return a summary, or only the fields that are needed; `save(value)` keeps up to 16 MiB for a later run"
         text = f"the program's value is larger than {limit} bytes"
         return _error({"type": "output", "message": text, "hint": hint})
     except BaseException as error:
