@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod approval;
 mod asking;
 mod asking_over_http;
 mod audit;
@@ -25,6 +26,7 @@ mod pace;
 mod paging;
 mod parked;
 mod person;
+mod policy;
 mod private_networks;
 mod project;
 mod real_servers;
