@@ -126,8 +126,11 @@ pub(crate) fn tls_trouble(causes: &str) -> Option<(&'static str, &'static str)> 
 }
 
 /// A server that ends a TLS connection and does not say why. It may have seen the request.
-pub(crate) fn silent_end(causes: &str) -> Option<(&'static str, &'static str)> {
-    let is_silent = causes.contains("without sending TLS close_notify");
+pub(crate) fn silent_end(error: &reqwest::Error) -> Option<(&'static str, &'static str)> {
+    const BROKEN: [&str; 3] = ["reset by peer", "Broken pipe", "before message completed"];
+    let causes = chain(error);
+    let is_tls = error.url().is_some_and(|url| url.scheme() == "https") && !error.is_connect();
+    let is_silent = causes.contains("without sending TLS close_notify") || is_tls && BROKEN.iter().any(|words| causes.contains(words));
     is_silent.then_some((
         "it ended the TLS connection and did not say why",
         "if it wants a client's certificate, set `client_cert` and `client_key` in `tls` of the server",

@@ -201,7 +201,7 @@ impl Http {
         let peer = self.peer;
         let (kind, message) = if error.is_timeout() {
             (CallErrorKind::Timeout, format!("{peer} did not answer in time"))
-        } else if let Some((what, hint)) = tls_trouble(&chain(error)).or_else(|| silent_end(&chain(error))) {
+        } else if let Some((what, hint)) = tls_trouble(&chain(error)).or_else(|| silent_end(error)) {
             let kind = CallErrorKind::Api { status: None, body: None };
             let message = format!("{peer} cannot be reached: {what}");
             let internal = format!("{message}: {}", chain(error));

@@ -236,6 +236,7 @@ async fn what_may_work_in_python_is_left_alone() {
             "from typed.aio import find\nimport asyncio\nresult = await asyncio.gather(find(), find())",
             "from typed.aio import find\nfind()",
             "from typed.aio import find\nx = find()\nresult = await x",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from typed.functions import Item\nresult = 1",
         ],
     )
     .await;

@@ -348,6 +348,46 @@ async fn functions_are_called_in_every_way_that_is_offered() {
 }
 
 #[tokio::test]
+async fn main_is_not_run_again_where_it_was_passed_on() {
+    let sandbox = Sandbox::new(options());
+    for (language, source, expected) in [
+        (
+            Language::Python,
+            "from mce import parallel\nfrom demo.functions import get_item\ndef main():\n    return get_item('1')['echo']['id']\nresult = parallel([main, main])",
+            json!(["1", "1"]),
+        ),
+        (
+            Language::TypeScript,
+            "import { parallel } from 'mce';\nasync function main() { return ((await demo.getItem({ id: '1' })) as any).echo.id; }\nexport default await parallel([main, main]);",
+            json!(["1", "1"]),
+        ),
+        (
+            Language::TypeScript,
+            "async function main() { return ((await demo.getItem({ id: '1' })) as any).echo.id; }\nconst all = { main };\nconst result = [await all.main(), await [[main]].flat()[0]()];",
+            json!(["1", "1"]),
+        ),
+        (
+            Language::TypeScript,
+            "const main = async () => { await demo.getItem({ id: '1' }); return (await demo.getItem({ id: '1' }), 'own'); };\nconst x = await main();\nexport default { x, label: 'mine' };",
+            json!({"x": "own", "label": "mine"}),
+        ),
+    ] {
+        let api = Arc::new(Api::default());
+        let outcome = sandbox.run(program_in(language, source), Arc::clone(&api) as _).await;
+        assert_eq!(seen(&outcome), value(expected), "{source}");
+        assert_eq!(api.calls.load(Ordering::SeqCst), 2, "{source}");
+    }
+    let kept = sandbox
+        .run(
+            program_in(Language::TypeScript, "const main = 5;\nexport default main + 1;"),
+            Arc::new(Api::default()),
+        )
+        .await;
+    assert_eq!(seen(&kept), value(json!(6)));
+    sandbox.stop().await;
+}
+
+#[tokio::test]
 async fn what_the_catalog_refuses_is_refused_before_anything_happened() {
     let sandbox = Sandbox::new(options());
     for (python, typescript, message, hint) in [

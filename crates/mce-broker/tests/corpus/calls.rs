@@ -115,6 +115,7 @@ pub(crate) fn run(folder: &Path, file: &str) -> Outcome {
 
 async fn call_all(files: &Files, document: &Document, outcome: &mut Outcome) {
     let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("data")).unwrap();
     let mock = Mock::start().await;
     let current = Arc::new(Current::default());
     let options = BrokerOptions {

@@ -7,6 +7,7 @@
 
   /** Wraps `main` where the text calls it, so that it is known what it gave. Only its first call counts. */
   function called(main) {
+    if (typeof main !== "function" || /^class\b/.test(Function.prototype.toString.call(main))) return main;
     return (...args) => {
       if (first !== undefined) return main(...args);
       const record = { main, value: undefined };
@@ -31,7 +32,7 @@
     if (hasMain && typeof exports.__mce_main__ === "function") {
       if (first === undefined || first.main !== exports.__mce_main__) return exports.__mce_main__();
       if (hasResult) return named();
-      return first.value;
+      return shared.isOwnDefault ? exports.default : first.value;
     }
     if (hasResult || "result" in globalThis) return named();
     const value = exports.default;

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::program_error;
+use super::runs::program_error;
 
 /// After this the program runs unread.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -17,6 +17,7 @@ mod policy;
 mod report;
 mod result_parts;
 mod run_calls;
+mod runs;
 mod sandbox_options;
 mod skills;
 mod small;
@@ -26,24 +27,21 @@ mod tool_schema;
 mod tools;
 mod views;
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use mce_broker::{
-    Broker, BrokerOptions, CallError, CallErrorKind, CallLimits, CatalogSource, Change, Changed, ClientRequests, NewRecipe, NoClient,
-    Recipes, ResultLimits, Results, RunEnd, UpstreamState, Upstreams,
+    Broker, BrokerOptions, CallLimits, CatalogSource, Change, Changed, ClientRequests, NoClient, Recipes, ResultLimits, Results,
+    UpstreamState, Upstreams,
 };
 use mce_catalog::catalog::Catalog;
 use mce_config::{ServerSettings, Settings};
-use mce_sandbox::{Content, ErrorKind, Language, Program, ProgramError, Sandbox, SandboxFacts};
-use serde_json::{Map, Value};
+use mce_sandbox::{Sandbox, SandboxFacts};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OnceCell, broadcast, watch};
 
-use self::addresses::Addresses;
 pub(crate) use self::answer::{CallGroup, RunAnswer};
 pub(crate) use self::behalf::Behalf;
 pub(crate) use self::calls::Called;
@@ -51,13 +49,12 @@ pub(crate) use self::compile::{CompileOptions, Compiler, Sources};
 pub(crate) use self::discovery::{Discovery, Wanted};
 use self::lint::Lint;
 pub(crate) use self::lock::LockUse;
-use self::model::Model;
 pub(crate) use self::model::{ModelLeave, ModelUse};
 pub(crate) use self::narrowed::Narrowed;
 use self::report::Refusal;
 pub(crate) use self::report::{Counts, Outcome, ServerReport};
 pub(crate) use self::run_calls::MODEL;
-use self::run_calls::RunCalls;
+pub(crate) use self::runs::RunReport;
 use self::sandbox_options::sandbox_options;
 use self::skills::Skills;
 pub(crate) use self::tool_schema::arguments_schema;
@@ -99,31 +96,6 @@ pub(crate) struct App {
     working_dir: PathBuf,
     /// True as soon as nobody waits for answers any more.
     has_ended: watch::Sender<bool>,
-}
-
-/// Changed functions that an error tells.
-const CHANGES_TOLD: usize = 3;
-
-/// A finished run: the answer's JSON and further content blocks.
-pub(crate) struct RunReport {
-    pub(crate) answer: RunAnswer,
-    pub(crate) contents: Vec<Content>,
-    /// The value in another notation than JSON.
-    pub(crate) text: Option<String>,
-    /// How much of the client's language model was used.
-    pub(crate) model: ModelUse,
-}
-
-impl RunReport {
-    /// Of a program that was not started.
-    fn refused(error: ProgramError) -> Self {
-        Self {
-            answer: RunAnswer::refused(error),
-            contents: Vec::new(),
-            text: None,
-            model: ModelUse::default(),
-        }
-    }
 }
 
 impl App {
@@ -365,119 +337,6 @@ impl App {
         self.sandbox.inspect().await
     }
 
-    /// Runs a program and keeps it for `run_cached_code` if it worked.
-    pub(crate) async fn execute(&self, language: Language, source: String, description: &str, behalf: &Behalf) -> RunReport {
-        let mut report = self.run_program(language, source.clone(), Map::new(), behalf).await;
-        if report.answer.success {
-            self.keep(&mut report.answer, language, &source, description);
-        }
-        report
-    }
-
-    /// Runs a kept program with other values for its variables.
-    pub(crate) async fn run_cached(&self, cache_id: &str, params: Map<String, Value>, behalf: &Behalf) -> RunReport {
-        let recipe = match self.recipes.get(cache_id, SystemTime::now()) {
-            Ok(recipe) => recipe,
-            Err(error) => {
-                let mut refused = program_error(ErrorKind::Argument, error.to_string());
-                let unknown = CallError::new(CallErrorKind::Argument, error.to_string());
-                self.broker.record_refusal(&behalf.run(None), "run_cached_code", &unknown);
-                refused.hint = error.hint().map(str::to_owned);
-                return RunReport::refused(refused);
-            }
-        };
-        let language = if recipe.language == Language::TypeScript.as_str() {
-            Language::TypeScript
-        } else {
-            Language::Python
-        };
-        if let Some(error) = self.changed_since(&recipe.functions, language) {
-            return RunReport::refused(error);
-        }
-        let mut report = self.run_program(language, recipe.source, params, behalf).await;
-        report.answer.cache_id = report.answer.success.then(|| cache_id.to_owned());
-        report
-    }
-
-    /// What is another now of the functions that a program called.
-    fn changed_since(&self, functions: &BTreeMap<String, String>, language: Language) -> Option<ProgramError> {
-        let changes = functions
-            .iter()
-            .filter_map(|(name, was)| match self.discovery.signature(name, language) {
-                Some(is) if is == *was => None,
-                Some(is) => Some(format!("`{name}` was `{was}` and is `{is}`")),
-                None => Some(format!("`{name}` is not there any more")),
-            });
-        let changes: Vec<String> = changes.take(CHANGES_TOLD).collect();
-        if changes.is_empty() {
-            return None;
-        }
-        let told = format!("functions of this program have changed: {}", changes.join("; "));
-        let mut error = program_error(ErrorKind::Argument, told);
-        error.hint = Some("look at them with `get_functions`, and run the whole program with `execute_code`".to_owned());
-        Some(error)
-    }
-
-    /// Runs a program once.
-    pub(crate) async fn run_program(&self, language: Language, source: String, params: Map<String, Value>, behalf: &Behalf) -> RunReport {
-        if let Err(failure) = self.check_project(behalf).await {
-            let mut refused = program_error(ErrorKind::Policy, failure.message);
-            refused.hint = failure.hint;
-            return RunReport::refused(refused);
-        }
-        if let (Some(lint), Language::Python) = (&self.lint, language)
-            && let Some(fault) = lint.fault(&source).await
-        {
-            return RunReport::refused(fault);
-        }
-        let calls = RunCalls {
-            broker: Arc::clone(&self.broker),
-            discovery: Arc::clone(&self.discovery),
-            results: Arc::clone(&self.results),
-            model: Model::new(Arc::clone(&behalf.client), &self.settings.client, behalf.model),
-            client: Arc::clone(&behalf.client),
-            language,
-            run: behalf.run(Some(&source)),
-            groups: Mutex::default(),
-            addresses: Addresses::default(),
-            narrowed: behalf.narrowed.clone(),
-        };
-        let calls = Arc::new(calls);
-        let program = Program {
-            language,
-            source,
-            params,
-            wall: behalf.narrowed.wall,
-        };
-        let record = self.broker.begin_run(&calls.run, language.as_str());
-        let mut outcome = match self.broker.start_run(&calls.run).await {
-            Ok(()) => self.sandbox.run(program, Arc::<RunCalls>::clone(&calls)).await,
-            Err(error) => mce_sandbox::Outcome {
-                result: Err(ProgramError {
-                    hint: error.hint().map(str::to_owned),
-                    ..program_error(ErrorKind::Busy, error.to_string())
-                }),
-                logs: String::new(),
-                contents: Vec::new(),
-                elapsed: Duration::ZERO,
-            },
-        };
-        let groups = calls.groups();
-        record.end(RunEnd {
-            error: outcome.result.as_ref().err().map(|error| error.kind.as_str()),
-            calls: groups.iter().map(|group| group.count).sum(),
-            failed_calls: groups.iter().map(|group| group.failed).sum(),
-        });
-        let mut contents = std::mem::take(&mut outcome.contents);
-        outcome.result = outcome.result.map(|data| blocks::take_blocks(data, &mut contents));
-        RunReport {
-            answer: RunAnswer::new(outcome, groups),
-            contents,
-            text: None,
-            model: calls.model.used(),
-        }
-    }
-
     /// A value that is kept, or the part of it that a query names.
     ///
     /// # Errors
@@ -511,43 +370,6 @@ impl App {
     /// Ends all children and waits until they are gone.
     pub(crate) async fn close(&self) {
         tokio::join!(self.sandbox.stop(), self.broker.upstreams().close());
-    }
-
-    fn keep(&self, answer: &mut RunAnswer, language: Language, source: &str, description: &str) {
-        let called = answer.calls.iter().map(|group| group.function.as_str());
-        let functions = called.filter_map(|name| Some((name.to_owned(), self.discovery.signature(name, language)?)));
-        let recipe = NewRecipe {
-            language: language.as_str(),
-            source,
-            description,
-            functions: &functions.collect(),
-        };
-        // The run has happened: a recipe that cannot be kept must not make it look as if it had failed.
-        match self.recipes.save(recipe, SystemTime::now()) {
-            Ok(id) => {
-                answer.next = Some(String::from(
-                    "same task, other values: run_cached_code(cache_id, params={top-level variable: value})",
-                ));
-                answer.cache_id = Some(id);
-            }
-            Err(mce_broker::RecipeError::Disabled) => {}
-            Err(error) => tracing::warn!("the program was not kept: {error}"),
-        }
-    }
-}
-
-fn program_error(kind: ErrorKind, message: String) -> ProgramError {
-    ProgramError {
-        kind,
-        message,
-        line: None,
-        source: None,
-        hint: None,
-        status: None,
-        body: None,
-        function: None,
-        traceback: None,
-        also: Vec::new(),
     }
 }
 

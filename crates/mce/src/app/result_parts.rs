@@ -32,7 +32,12 @@ impl Part {
                     .map_err(|_| Failure::argument(format!("`{name}` is a whole number from 0, not `{value}`")))
             };
             match &*name {
-                "path" => part.path = value.into_owned(),
+                "path" if value.is_empty() || value.starts_with('/') => part.path = value.into_owned(),
+                "path" => {
+                    return Err(Failure::argument(format!(
+                        "`path` is a JSON Pointer, such as `/{value}`, not `{value}`"
+                    )));
+                }
                 "from" => part.from = number()?,
                 "count" => part.count = Some(number()?),
                 _ => {
@@ -124,6 +129,7 @@ mod tests {
         ] {
             assert!(Part::read(query).unwrap().of(TEXT).unwrap_err().message.contains(told), "{query}");
         }
+        assert!(Part::read("path=items").unwrap_err().message.contains("such as `/items`"));
         assert!(Part::read("from=-1").is_err() && Part::read("nope=1").is_err());
         let large = format!("\"{}\"", "x".repeat(MAX_BYTES));
         assert!(Part::default().of(&large).unwrap_err().message.contains("read at once"));

@@ -40,7 +40,7 @@ pub(crate) struct Handle {
     resource: String,
     /// Names and types.
     shape: String,
-    /// Items of each list, by its path.
+    /// Items of each list, by its JSON Pointer.
     #[serde(skip_serializing_if = "Map::is_empty")]
     counts: Map<String, Value>,
     /// The value with everything long cut in the middle.
@@ -226,7 +226,7 @@ fn counts(value: &Value) -> Map<String, Value> {
     while let Some((path, value)) = waiting.pop() {
         match value {
             Value::Array(items) if found.len() < MAX_COUNTS => {
-                found.insert(if path.is_empty() { "/".to_owned() } else { path }, items.len().into());
+                found.insert(path, items.len().into());
             }
             Value::Object(members) if path.matches('/').count() < 4 => {
                 let below = members.iter().rev().take(MAX_COUNTS);
@@ -341,7 +341,7 @@ mod tests {
             "{total: integer, items: [{id: integer, name: string, tags: [string], note: null}], by: {[name]: [integer]}}"
         );
         assert_eq!(Value::Object(counts(&value)), json!({"/items": 30, "/by/a~1b": 1}));
-        assert_eq!(Value::Object(counts(&rows(7))), json!({"/": 7}));
+        assert_eq!(Value::Object(counts(&rows(7))), json!({"": 7}));
     }
 
     #[test]

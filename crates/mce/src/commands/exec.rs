@@ -42,6 +42,11 @@ pub(crate) async fn exec(setup: &Setup, args: &ExecArgs) -> Result<ExitCode, Fai
                 if let Some(source) = &error.source {
                     terminal.note(format!("  {source}"));
                 }
+                for finding in &error.also {
+                    let place = finding.line.map_or_else(String::new, |line| format!("line {line}: "));
+                    let hint = finding.hint.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"));
+                    terminal.note(format!("also {place}{}{hint}", finding.message));
+                }
             }
             (Some(data), None) => terminal.line(pretty(data.get())),
             (None, None) => {}

@@ -340,6 +340,18 @@ fn programs_are_read_by_ruff_first_where_that_is_wanted() {
         "{error}"
     );
     assert_eq!(run("right.py", "true").code, 0);
+    // Also what was refused before it started is on record.
+    let ended: Vec<Value> = std::fs::read_to_string(project.file("data/audit.jsonl"))
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|record| record["event"] == "ended")
+        .collect();
+    assert_eq!(
+        (&ended[0]["error"]["type"], &ended[1]["ok"]),
+        (&json!("syntax"), &json!(true)),
+        "{ended:?}"
+    );
     assert!(
         run("wrong.py", "false").json()["error"]["message"]
             .as_str()

@@ -263,6 +263,12 @@ class _Imports(ast.NodeVisitor):
             elif not part and alias.name in ("functions", "aio") and server not in sys.stdlib_module_names:
                 self._add_module(bound, server, alias.name)
 
+    def visit_If(self, node):
+        # What only type checkers read.
+        name = node.test.attr if isinstance(node.test, ast.Attribute) else getattr(node.test, "id", "")
+        for statement in node.orelse if name == "TYPE_CHECKING" else [node.test, *node.body, *node.orelse]:
+            self.visit(statement)
+
     def visit_Import(self, node):
         for alias in node.names:
             server, _, part = alias.name.partition(".")

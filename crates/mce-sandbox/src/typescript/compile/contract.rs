@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use oxc::allocator::{Allocator, ArenaBox, ArenaVec, TakeIn as _};
 use oxc::ast::ast::{
-    Argument, ArrowFunctionExpression, AssignmentTarget, BindingPattern, CallExpression, Class, ExportDefaultDeclaration,
-    ExportDefaultDeclarationKind, Expression, ExpressionStatement, ForInStatement, ForOfStatement, ForStatement, Function, Program,
-    Statement, TSModuleBlock, VariableDeclaration, VariableDeclarator,
+    Argument, ArrowFunctionExpression, AssignmentTarget, BindingPattern, Class, ExportDefaultDeclaration, ExportDefaultDeclarationKind,
+    Expression, ExpressionStatement, ForInStatement, ForOfStatement, ForStatement, Function, ObjectProperty, Program, Statement,
+    TSModuleBlock, VariableDeclaration, VariableDeclarator,
 };
 use oxc::ast::builder::AstBuilder;
 use oxc::ast_visit::{VisitMut, walk_mut};
@@ -65,23 +65,29 @@ fn export_last<'a>(program: &mut Program<'a>, allocator: &'a Allocator, builder:
     program.body.push(Statement::ExportDefaultDeclaration(default));
 }
 
-/// Wraps `main` where it is called.
+/// Wraps `main` wherever its value is taken: it may be called there, or be passed on to be called.
 struct Calls<'b, 'a> {
     builder: &'b AstBuilder<'a>,
 }
 
 impl<'a> VisitMut<'a> for Calls<'_, 'a> {
-    fn visit_call_expression(&mut self, call: &mut CallExpression<'a>) {
-        walk_mut::walk_call_expression(self, call);
-        let Expression::Identifier(callee) = &call.callee else { return };
-        if callee.name != "main" {
+    fn visit_expression(&mut self, expression: &mut Expression<'a>) {
+        walk_mut::walk_expression(self, expression);
+        let Expression::Identifier(name) = expression else { return };
+        if name.name != "main" {
             return;
         }
-        let span = callee.span;
+        let span = name.span;
         let called = Expression::new_identifier(span, CALLED, self.builder);
         let main = Argument::from(Expression::new_identifier(span, "main", self.builder));
         let arguments = ArenaVec::from_array_in([main], self.builder);
-        call.callee = Expression::new_call_expression(span, called, None, arguments, false, self.builder);
+        *expression = Expression::new_call_expression(span, called, None, arguments, false, self.builder);
+    }
+
+    fn visit_object_property(&mut self, property: &mut ObjectProperty<'a>) {
+        // `{ main }` names the property as well.
+        property.shorthand &= !matches!(&property.value, Expression::Identifier(name) if name.name == "main");
+        walk_mut::walk_object_property(self, property);
     }
 }
 
