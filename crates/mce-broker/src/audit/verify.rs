@@ -148,6 +148,11 @@ impl Check {
         if chained.notes("unrecorded") {
             self.report.unrecorded += chained.lines.unwrap_or_default();
         }
+        if chained.notes("no_head") && chained.seq > 1 {
+            self.add(fault(
+                "the head was missing when this was written: lines before it may have been cut off".to_owned(),
+            ));
+        }
         if chained.notes("forgotten") {
             self.forgotten = self.forgotten.max(chained.until.unwrap_or_default());
         }

@@ -50,7 +50,7 @@ impl Broker {
         if decision.verdict != Verdict::Ask {
             return Ok(decision);
         }
-        let arguments = arguments_text(&facts.shown(), |text| self.redactor.json(text).into_owned());
+        let shown = arguments_text(&facts.shown(), |text| self.redactor.json(text).into_owned());
         let run = facts.run;
         let who = json!([run.asker.as_str(), run.client, decision.rule]).to_string();
         let digest = sha256_hex(who + &facts.canonical());
@@ -59,13 +59,16 @@ impl Broker {
             function: &facts.function,
             operation: facts.operation,
             effect: facts.effect.as_str(),
-            arguments: &arguments,
+            arguments: shown.as_deref().unwrap_or_default(),
             asker: run.asker.as_str(),
             client: run.client.as_deref(),
             rule: &decision.rule,
         };
         let approval = if self.policy.approvals.is_kept(question).map_err(|error| unusable(&error))? {
             "always".to_owned()
+        } else if let Err(too_long) = &shown {
+            let hint = format!("send less in one call, or {}", rule_to_add(facts, question.rule));
+            return Err(refused(facts, question.rule, &too_long.to_string()).with_hint(hint));
         } else if let Some(client) = client.filter(|client| client.can_approve()) {
             self.ask_now(client, facts, question).await?
         } else {

@@ -15,7 +15,7 @@ use crate::hex::hex;
 use crate::state_file::{self, milliseconds};
 
 /// Calls that wait at the same time.
-const MAX_WAITING: i64 = 1000;
+const MAX_WAITING: i64 = 100;
 /// Bytes of an id.
 const ID_BYTES: usize = 4;
 
@@ -174,12 +174,12 @@ impl Approvals {
         })
     }
 
-    /// Answers a call that waits; a yes is good for `time` from now on, once.
+    /// Answers a call that waits. A yes is good once, and no longer than the question.
     ///
     /// # Errors
     ///
     /// [`ApprovalError::Unknown`] if it does not wait.
-    pub fn answer(&self, id: &str, answer: ApprovalAnswer, now: SystemTime, time: Duration) -> Result<PendingApproval, ApprovalError> {
+    pub fn answer(&self, id: &str, answer: ApprovalAnswer, now: SystemTime) -> Result<PendingApproval, ApprovalError> {
         let state = match answer {
             ApprovalAnswer::Once | ApprovalAnswer::Always => "approved",
             ApprovalAnswer::Deny => "denied",
@@ -189,10 +189,10 @@ impl Approvals {
             let answered = transaction
                 .query_row(
                     &format!(
-                        "UPDATE approvals SET state = ?1, expires_ms = ?2
-                         WHERE id = ?3 AND state = 'waiting' AND expires_ms > ?4 RETURNING {COLUMNS}"
+                        "UPDATE approvals SET state = ?1
+                         WHERE id = ?2 AND state = 'waiting' AND expires_ms > ?3 RETURNING {COLUMNS}"
                     ),
-                    params![state, milliseconds(now + time), id, milliseconds(now)],
+                    params![state, id, milliseconds(now)],
                     pending,
                 )
                 .optional()?

@@ -48,9 +48,11 @@ pub(crate) fn check(rule: &PolicyRule, facts: &Facts<'_>) -> Result<(), Misfit> 
         Verdict::Deny | Verdict::Ask => Sense::Possibly,
     };
     for condition in &rule.conditions {
-        condition::check(condition, facts.arguments(), sense).map_err(|(comparison, value)| Misfit::Condition {
-            wanted: format!("`{}` {} {}", condition.pointer, comparison.key(), comparison.operand()),
-            value: value.map(shown),
+        condition::check(condition, facts.arguments(), (sense, facts.has_long_numbers())).map_err(|(comparison, value)| {
+            Misfit::Condition {
+                wanted: format!("`{}` {} {}", condition.pointer, comparison.key(), comparison.operand()),
+                value: value.map(shown),
+            }
         })?;
     }
     Ok(())

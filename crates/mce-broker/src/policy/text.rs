@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use thiserror::Error;
 
 use super::facts::Facts;
 
@@ -31,13 +32,25 @@ pub(crate) fn question_text(facts: &Facts<'_>, arguments: &str, rule: &str) -> S
     )
 }
 
-/// Arguments in one line of bounded length: long texts and then the whole are cut in the middle. `redact` takes secrets out of
-/// JSON.
-pub(crate) fn arguments_text(arguments: &Value, redact: impl Fn(&str) -> String) -> String {
+/// Arguments in one line, of which long texts are cut in the middle. `redact` takes secrets out of JSON.
+///
+/// # Errors
+///
+/// Its length, if that is more than a person reads: what is left out could be what matters.
+pub(crate) fn arguments_text(arguments: &Value, redact: impl Fn(&str) -> String) -> Result<String, TooLong> {
     // Secrets go first: half of one would not be found.
     let clean = redact(&arguments.to_string());
     let short = serde_json::from_str::<Value>(&clean).map(shortened);
-    escaped(&cut(&short.map_or(clean, |short| short.to_string()), MAX_ARGUMENTS))
+    let text = escaped(&short.map_or(clean, |short| short.to_string()));
+    let chars = text.chars().count();
+    if chars > MAX_ARGUMENTS { Err(TooLong { chars }) } else { Ok(text) }
+}
+
+/// Arguments that nobody can be asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("its arguments are too long to be shown to a person: {chars} characters, of which {MAX_ARGUMENTS} can be")]
+pub(crate) struct TooLong {
+    pub(crate) chars: usize,
 }
 
 fn shortened(value: Value) -> Value {
@@ -92,7 +105,7 @@ mod tests {
     #[test]
     fn arguments_cannot_write_lines_of_their_own_or_turn_them_around() {
         let hostile = json!({"a\nserver: safe": "x\u{202e}evil\r\u{2066}\u{200b}\u{feff}\u{e0041}\u{2028}é中"});
-        let text = arguments_text(&hostile, str::to_owned);
+        let text = arguments_text(&hostile, str::to_owned).unwrap();
         assert_eq!(
             text,
             r#"{"a\nserver: safe":"x\u202eevil\r\u2066\u200b\ufeff\udb40\udc41\u2028é中"}"#
@@ -103,21 +116,25 @@ mod tests {
     #[test]
     fn long_arguments_keep_their_names_start_and_end() {
         let long = json!({"padding": "p".repeat(1_000_000), "target": "production"});
-        let text = arguments_text(&long, str::to_owned);
+        let text = arguments_text(&long, str::to_owned).unwrap();
         assert!(
             text.contains("\"target\":\"production\"") && text.contains("characters left out"),
             "{text}"
         );
-        let many: Vec<String> = (0..2_000).map(|number| number.to_string()).collect();
-        let text = arguments_text(&json!({"first": 1, "many": many, "last": 2}), str::to_owned);
-        assert!(text.starts_with("{\"first\":1") && text.ends_with("\"last\":2}"), "{text}");
-        assert!(text.len() < 4_100);
+        // What is not a long text is shown whole, or not at all.
+        for many in [
+            json!([1].repeat(6_000)),
+            (0..800).map(|number| (format!("a{number}"), json!("v"))).collect(),
+        ] {
+            let refused = arguments_text(&json!({"first": many, "amount": 7_777_777, "last": 2}), str::to_owned);
+            assert!(refused.unwrap_err().chars > MAX_ARGUMENTS);
+        }
     }
 
     #[test]
     fn secrets_are_cut_out_before_texts_are() {
         let redact = |text: &str| text.replace("s3cret-value", "***");
-        let text = arguments_text(&json!({"a": format!("{}s3cret-value{}", "x".repeat(195), "y".repeat(500))}), redact);
+        let text = arguments_text(&json!({"a": format!("{}s3cret-value{}", "x".repeat(195), "y".repeat(500))}), redact).unwrap();
         assert!(!text.contains("s3c"), "{text}");
     }
 }

@@ -1,7 +1,6 @@
 //! What the policy says, for commands; and the projects that are served.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use mce_broker::{
     Approvals, Asker, CallRequest, Caller, ClientRequest, ClientRequestKind, ClientRequests, Explanation, Naming, RunContext,
@@ -16,11 +15,6 @@ impl App {
     /// Calls that wait for a person, and what people allowed always.
     pub(crate) fn approvals(&self) -> &Approvals {
         self.broker.approvals()
-    }
-
-    /// How long an approval is good.
-    pub(crate) fn approval_time(&self) -> Duration {
-        self.settings.policy.approval
     }
 
     /// What would be decided of a call by original names, of this asker and client.

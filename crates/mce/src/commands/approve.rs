@@ -98,7 +98,7 @@ fn waiting(app: &App) -> Result<Vec<PendingApproval>, Failure> {
 }
 
 fn give(app: &App, id: &str, answer: ApprovalAnswer) -> Result<(), Failure> {
-    let answered = app.approvals().answer(id, answer, SystemTime::now(), app.approval_time());
+    let answered = app.approvals().answer(id, answer, SystemTime::now());
     answered.map(drop).map_err(|error| failure(&error))
 }
 

@@ -26,14 +26,19 @@ impl Sense {
     }
 }
 
-/// Checks a condition; one whose value is missing does not hold, but that it may be missing by `exists: false`.
+/// Checks a condition; one whose value is missing does not hold, but that it may be missing by `exists: false`. `is_rounded` is
+/// whether numbers may be sent with more digits than were read: then they are anywhere between the doubles beside them.
 ///
 /// # Errors
 ///
 /// The comparison that does not hold, and the value, if there is one.
-pub(crate) fn check<'a>(condition: &'a Condition, arguments: &'a Value, sense: Sense) -> Result<(), (&'a Comparison, Option<&'a Value>)> {
+pub(crate) fn check<'a>(
+    condition: &'a Condition,
+    arguments: &'a Value,
+    (sense, is_rounded): (Sense, bool),
+) -> Result<(), (&'a Comparison, Option<&'a Value>)> {
     let value = arguments.pointer(&condition.pointer);
-    let fails = |comparison: &&Comparison| !holds(comparison, value, sense);
+    let fails = |comparison: &&Comparison| !holds(comparison, value, (sense, is_rounded));
     condition
         .comparisons
         .iter()
@@ -41,7 +46,7 @@ pub(crate) fn check<'a>(condition: &'a Condition, arguments: &'a Value, sense: S
         .map_or(Ok(()), |comparison| Err((comparison, value)))
 }
 
-fn holds(comparison: &Comparison, value: Option<&Value>, sense: Sense) -> bool {
+fn holds(comparison: &Comparison, value: Option<&Value>, (sense, is_rounded): (Sense, bool)) -> bool {
     let Some(value) = value else {
         return *comparison == Comparison::Exists(false);
     };
@@ -58,7 +63,22 @@ fn holds(comparison: &Comparison, value: Option<&Value>, sense: Sense) -> bool {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => equal(one, operand, sense),
     };
     let is_one_of = |operands: &[Value], sense: Sense, one: &Value| operands.iter().any(|operand| is_equal(operand, sense, one));
-    let is_number = |test: &dyn Fn(f64) -> bool| of_readings(&|one| number(one, sense).is_some_and(test));
+    let is_number = |test: &dyn Fn(f64) -> bool| {
+        of_readings(&|one| {
+            let may_differ = is_rounded && !(one.is_i64() || one.is_u64());
+            let near = |number: f64| {
+                if may_differ {
+                    [number.next_down(), number, number.next_up()]
+                } else {
+                    [number; 3]
+                }
+            };
+            number(one, sense).is_some_and(|number| match sense {
+                Sense::Surely => near(number).into_iter().all(test),
+                Sense::Possibly => near(number).into_iter().any(test),
+            })
+        })
+    };
     match comparison {
         Comparison::Exists(is_there) => *is_there,
         Comparison::Equals(operand) => match operand {

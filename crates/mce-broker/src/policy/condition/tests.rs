@@ -10,7 +10,7 @@ fn is_met(comparison: Comparison, arguments: &Value, sense: Sense) -> bool {
         pointer: "/a".to_owned(),
         comparisons: vec![comparison],
     };
-    check(&condition, arguments, sense).is_ok()
+    check(&condition, arguments, (sense, false)).is_ok()
 }
 
 #[test]
@@ -62,6 +62,32 @@ fn each_comparison_holds_where_it_says() {
                 expected,
                 "{comparison:?} {value} {sense:?}"
             );
+        }
+    }
+}
+
+#[test]
+fn a_number_that_was_rounded_may_be_on_either_side_of_a_limit() {
+    for (comparison, value, surely, possibly) in [
+        (Comparison::AtMost(50.0), json!(50.0), false, true),
+        (Comparison::GreaterThan(50.0), json!(50.0), false, true),
+        (Comparison::AtMost(50.0), json!(50), true, true),
+        (Comparison::AtMost(50.0), json!(49.99), true, true),
+        (Comparison::GreaterThan(50.0), json!(49.99), false, false),
+        (
+            Comparison::AtMost(9_007_199_254_740_992.0),
+            json!(9_007_199_254_740_992.0),
+            false,
+            true,
+        ),
+    ] {
+        let condition = Condition {
+            pointer: "/a".to_owned(),
+            comparisons: vec![comparison.clone()],
+        };
+        for (sense, expected) in [(Sense::Surely, surely), (Sense::Possibly, possibly)] {
+            let holds = check(&condition, &json!({"a": value}), (sense, true)).is_ok();
+            assert_eq!(holds, expected, "{comparison:?} {value} {sense:?}");
         }
     }
 }
