@@ -15,6 +15,11 @@ mod base_url;
 mod call_error;
 #[path = "../../crates/mce-broker/src/page.rs"]
 mod page;
+mod policy {
+    /// What errors carry along and no check of an address looks at.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Decision;
+}
 mod redact {
     pub(crate) const MARK: &str = "[redacted]";
 }
