@@ -290,12 +290,12 @@ impl Discovery {
         let LookupError::UnknownFunction { server, function, closest } = error else {
             return error;
         };
+        // Other names, such as `GET /items`, are the same in all languages.
         let named = |name: &String| {
-            self.catalog
-                .function(&server, name)
-                .map(|found| language.function_name(&found).to_owned())
+            let found = self.catalog.function(&server, name).ok().filter(|found| found.python == *name);
+            found.map_or_else(|| name.clone(), |found| language.function_name(&found).to_owned())
         };
-        let closest = closest.iter().map(|name| named(name).unwrap_or_else(|_| name.clone())).collect();
+        let closest = closest.iter().map(named).collect();
         LookupError::UnknownFunction { server, function, closest }
     }
 
