@@ -13,6 +13,8 @@ use crate::address::is_public;
 pub(crate) struct AllowedHosts {
     is_set: bool,
     entries: Vec<Entry>,
+    /// Those that are no hosts.
+    unusable: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -31,7 +33,7 @@ enum Hosts {
 }
 
 impl AllowedHosts {
-    /// Reads the list. An entry that is no host allows nothing, and the log says so.
+    /// Reads the list. An entry that is no host allows nothing.
     pub(crate) fn new(entries: &[String]) -> Self {
         let mut allowed = Self {
             is_set: !entries.is_empty(),
@@ -39,10 +41,17 @@ impl AllowedHosts {
         };
         for entry in entries {
             if !allowed.add(entry.trim()) {
-                tracing::warn!("`{entry}` in `MCE_ALLOWED_DOMAINS` is no host: it allows nothing");
+                allowed.unusable.push(entry.clone());
             }
         }
         allowed
+    }
+
+    /// Writes to the log which entries allow nothing.
+    pub(crate) fn warn_of_unusable(&self) {
+        for entry in &self.unusable {
+            tracing::warn!("`{entry}` in `MCE_ALLOWED_DOMAINS` is no host: it allows nothing");
+        }
     }
 
     fn add(&mut self, entry: &str) -> bool {

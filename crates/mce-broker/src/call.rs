@@ -120,7 +120,7 @@ pub struct Broker {
     /// For what programs fetch and for errors.
     pub(crate) redactor: Redactor,
     /// For answers of APIs and tools.
-    pub(crate) answer_redactor: Redactor,
+    pub(crate) answer_redactor: Arc<Redactor>,
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) validators: Validators,
     pub(crate) pace: Pace,
@@ -134,28 +134,26 @@ impl Broker {
     ///
     /// [`BrokerError::AuditLog`] if the audit log cannot be opened.
     pub fn new(options: BrokerOptions) -> Result<Self, BrokerError> {
-        let allowed_hosts = Arc::new(AllowedHosts::new(&options.settings.allowed_domains));
-        let private_names = Arc::new(PrivateNames::of(&options.settings.servers));
-        let leading_to = |private: &Arc<PrivateNames>| PinnedResolver {
-            allowed: Arc::clone(&allowed_hosts),
-            private: Arc::clone(private),
-        };
-        let (http, fetch_http) = (leading_to(&private_names), leading_to(&Arc::default()));
-        let upstreams = Upstreams::with_client(&options.settings, &options.client);
         let servers = &options.settings.servers;
+        let of_calls = PinnedResolver::of(servers, &options.settings.allowed_domains);
+        let (allowed_hosts, private_names) = (Arc::clone(&of_calls.allowed), Arc::clone(&of_calls.private));
+        allowed_hosts.warn_of_unusable();
+        let of_programs = PinnedResolver {
+            allowed: Arc::clone(&allowed_hosts),
+            private: Arc::default(),
+        };
+        let upstreams = Upstreams::with_client(&options.settings, &options.client);
+        let answer_redactor = Arc::clone(upstreams.redactor());
         Ok(Self {
-            audit: Arc::new(Audit::open(
-                &options.settings.audit,
-                Redactor::with_places(servers).learning(upstreams.learned()),
-            )?),
+            audit: Arc::new(Audit::open(&options.settings.audit, Arc::clone(&answer_redactor))?),
             policy: Policy::new(&options.settings),
-            clients: Clients::new(Http::for_apis(options.limits.clone(), http)),
+            clients: Clients::new(Http::for_apis(options.limits.clone(), of_calls)),
             digests: Digests::default(),
-            fetch_http: Http::for_programs(options.limits.clone(), fetch_http),
+            fetch_http: Http::for_programs(options.limits.clone(), of_programs),
             private_names,
             allowed_hosts,
             redactor: Redactor::new(servers).learning(upstreams.learned()),
-            answer_redactor: Redactor::with_places(servers).learning(upstreams.learned()),
+            answer_redactor,
             validators: Validators::default(),
             pace: Pace::new(&options.settings, options.limits.total),
             logins: ApiLogins::new(Arc::clone(upstreams.learned())),

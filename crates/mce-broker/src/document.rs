@@ -14,11 +14,10 @@ use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, Url};
 use thiserror::Error;
 
-use crate::allowed_hosts::AllowedHosts;
 use crate::connection::{going_by, proxy_host, tls_trouble};
 use crate::http::{chain, install_crypto, private_address};
 use crate::pinned_resolver::PinnedResolver;
-use crate::reach::{PrivateNames, is_private};
+use crate::reach::is_private;
 
 /// Bytes of a document that are read, decompressed.
 const MAX_BYTES: usize = 256 << 20;
@@ -85,10 +84,7 @@ impl DocumentFetcher {
     pub fn new(servers: &[ServerSettings], allowed_domains: &[String]) -> Self {
         Self {
             client: Arc::default(),
-            resolver: Arc::new(PinnedResolver {
-                allowed: Arc::new(AllowedHosts::new(allowed_domains)),
-                private: Arc::new(PrivateNames::of(servers)),
-            }),
+            resolver: Arc::new(PinnedResolver::of(servers, allowed_domains)),
             way: ConnectionSettings::default(),
         }
     }

@@ -20,9 +20,22 @@ pub(crate) fn parse_strict(text: &str) -> Result<Value, serde_json::Error> {
 
 /// The first integer in a JSON text that fits neither `i64` nor `u64`. [`Value`] would round it.
 pub(crate) fn find_big_integer(text: &str) -> Option<&str> {
-    outside_strings(text)
-        .flat_map(|part| part.split(|c: char| !(c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E'))))
-        .find(|word| is_big_integer(word))
+    outside_strings(text).flat_map(number_words).find(|word| is_big_integer(word))
+}
+
+/// What may be numbers in a part of a JSON text.
+fn number_words(part: &str) -> impl Iterator<Item = &str> {
+    part.split(|c: char| !(c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E')))
+}
+
+/// Whether a JSON text has a number of more significant digits than a double always keeps, which are 15.
+pub(crate) fn has_long_number(text: &str) -> bool {
+    let is_long = |word: &str| {
+        let digits = word.split(['e', 'E']).next().unwrap_or_default();
+        let digits = digits.bytes().filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0');
+        digits.count() > 15
+    };
+    outside_strings(text).flat_map(number_words).any(is_long)
 }
 
 /// Whether a JSON text nests arrays and objects no deeper than `limit`. The text need not be well formed.
@@ -166,6 +179,19 @@ impl<'de> Visitor<'de> for StrictVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_many_digits_are_seen_outside_of_texts() {
+        for (json, expected) in [
+            ("[50.0000000000000000001]", true),
+            (r#"{"a":9007199254740993}"#, true),
+            ("[1e10,123456789012345]", false),
+            ("[0.000000000000000000012]", false),
+            (r#"{"a":"12345678901234567890 \" 1234567890123456789"}"#, false),
+        ] {
+            assert_eq!(has_long_number(json), expected, "{json}");
+        }
+    }
 
     #[test]
     fn values_are_read_as_they_are() {

@@ -27,6 +27,7 @@ mod pace;
 mod page;
 mod pinned_resolver;
 mod policy;
+mod process;
 mod reach;
 mod recipes;
 mod redact;

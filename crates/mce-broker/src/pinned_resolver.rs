@@ -4,6 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use mce_config::ServerSettings;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use thiserror::Error;
 
@@ -19,6 +20,14 @@ pub(crate) struct PinnedResolver {
 }
 
 impl PinnedResolver {
+    /// Where connections to these servers may lead.
+    pub(crate) fn of(servers: &[ServerSettings], allowed_domains: &[String]) -> Self {
+        Self {
+            allowed: Arc::new(AllowedHosts::new(allowed_domains)),
+            private: Arc::new(PrivateNames::of(servers)),
+        }
+    }
+
     /// The same, with one more name that may lead into a private network.
     pub(crate) fn with(&self, name: Option<String>) -> Self {
         let private = name.map_or_else(|| Arc::clone(&self.private), |name| Arc::new(self.private.with(&name)));

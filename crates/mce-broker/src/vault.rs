@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use mce_config::{MAX_SECRET_BYTES, SecretSource, ServerSettings};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt as _;
-use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::call_error::CallError;
@@ -152,18 +151,8 @@ async fn run(program: &str, arguments: &[String], directory: &Path) -> Result<St
     // It is the person's own program, which may need any of them: where its agent listens, whose account is meant.
     command.args(arguments).envs(mce_config::env::snapshot());
     command.stdout(Stdio::piped());
-    let mut command = Command::from(command);
-    command.kill_on_drop(true);
-    let runtime = tokio::runtime::Handle::current();
-    let spawning = move || {
-        mce_jail::with_lasting_parent(move || {
-            let _context = runtime.enter();
-            command.spawn()
-        })
-    };
-    let spawned = tokio::task::spawn_blocking(spawning).await.map_err(io::Error::other);
     let cannot = |error: io::Error| format!("`{program}` cannot be started: {}", error.kind());
-    let mut child = spawned.and_then(|spawned| spawned?).map_err(cannot)?;
+    let mut child = crate::process::start(command).await.map_err(cannot)?;
     let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let output = child.stdout.take();
     let reading = async {

@@ -116,6 +116,31 @@ pub struct Finding {
 pub(crate) const MAX_ALSO: usize = 20;
 
 impl ProgramError {
+    /// An error without a position.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            line: None,
+            source: None,
+            hint: None,
+            status: None,
+            body: None,
+            function: None,
+            traceback: None,
+            also: Vec::new(),
+        }
+    }
+
+    /// The same with advice.
+    #[must_use]
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+
     /// The same with texts of bounded length, since a worker wrote them.
     pub(crate) fn bounded(self) -> Self {
         let short = |text: Option<String>, bytes| text.map(|text| shortened(text, bytes));

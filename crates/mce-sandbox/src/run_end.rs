@@ -38,7 +38,7 @@ pub(crate) fn timeout(wall: Duration, language: Language) -> ProgramError {
         Language::Python => "do less in one run, or call functions at the same time (`<server>.aio`, `parallel`)",
         Language::TypeScript => "do less in one run, or call functions at the same time (`Promise.all`)",
     };
-    error(
+    ProgramError::new(
         ErrorKind::Timeout,
         format!("the program ran longer than its limit of {} s", wall.as_secs_f64()),
     )
@@ -48,7 +48,7 @@ pub(crate) fn timeout(wall: Duration, language: Language) -> ProgramError {
 /// Too much output.
 pub(crate) fn output(output_bytes: usize) -> ProgramError {
     let hint = "print and return less: a summary, or only the fields that are needed";
-    error(
+    ProgramError::new(
         ErrorKind::Output,
         format!("the program's output is larger than its limit of {output_bytes} bytes"),
     )
@@ -58,7 +58,7 @@ pub(crate) fn output(output_bytes: usize) -> ProgramError {
 /// Too many host calls.
 pub(crate) fn calls(host_calls: u32) -> ProgramError {
     let plural = if host_calls == 1 { "call" } else { "calls" };
-    error(
+    ProgramError::new(
         ErrorKind::Policy,
         format!("the program has made the {host_calls} {plural} that one run may make"),
     )
@@ -66,7 +66,7 @@ pub(crate) fn calls(host_calls: u32) -> ProgramError {
 
 /// Too much memory.
 pub(crate) fn memory(memory_mib: u32) -> ProgramError {
-    error(
+    ProgramError::new(
         ErrorKind::Memory,
         format!("the program needs more memory than its limit of {memory_mib} MiB"),
     )
@@ -75,7 +75,7 @@ pub(crate) fn memory(memory_mib: u32) -> ProgramError {
 
 /// Too much processor time.
 fn processor(cpu_seconds: u32) -> ProgramError {
-    error(
+    ProgramError::new(
         ErrorKind::Timeout,
         format!("the program used more processor time than its limit of {cpu_seconds} s"),
     )
@@ -106,13 +106,13 @@ pub(crate) fn told(error: ProgramError, limits: &Limits, has_own_folder: bool) -
 pub(crate) fn excess(excess: Excess, limits: &Limits) -> ProgramError {
     match excess {
         Excess::Memory => memory(limits.memory_mib),
-        Excess::Threads => error(ErrorKind::Exception, "the limit on threads and processes is reached".to_owned()),
+        Excess::Threads => ProgramError::new(ErrorKind::Exception, "the limit on threads and processes is reached".to_owned()),
     }
 }
 
 /// A frame that no guest sends: the program wrote to the frame socket itself.
 pub(crate) fn protocol(problem: &FrameProblem) -> ProgramError {
-    error(
+    ProgramError::new(
         ErrorKind::Internal,
         format!("the program broke the connection to its host: {problem}"),
     )
@@ -127,17 +127,17 @@ pub(crate) fn closed(ending: Ending, in_frame: bool, limits: &Limits) -> Program
         "before it had a result"
     };
     match ending {
-        Ending::Exited(GUEST_FAILED) => error(ErrorKind::Exception, format!("the program's process failed {when}")),
-        Ending::Exited(status) => error(
+        Ending::Exited(GUEST_FAILED) => ProgramError::new(ErrorKind::Exception, format!("the program's process failed {when}")),
+        Ending::Exited(status) => ProgramError::new(
             ErrorKind::Exception,
             format!("the program ended its process with status {status} {when}"),
         )
         .with_hint("end with a value in `result` instead"),
-        Ending::Killed => error(
+        Ending::Killed => ProgramError::new(
             ErrorKind::Exception,
             format!("the program closed the connection to its host {when}"),
         ),
-        Ending::ServerGone => error(ErrorKind::Internal, "the fork server ended while the program ran".to_owned())
+        Ending::ServerGone => ProgramError::new(ErrorKind::Internal, "the fork server ended while the program ran".to_owned())
             .with_hint("run it again; the fork server is replaced"),
         Ending::Spent(Spent::Memory) => memory(limits.memory_mib),
         Ending::Spent(Spent::Processor) => processor(limits.cpu_seconds()),
@@ -147,36 +147,10 @@ pub(crate) fn closed(ending: Ending, in_frame: bool, limits: &Limits) -> Program
 
 /// A fault of the engine.
 pub(crate) fn engine(fault: &EngineError) -> ProgramError {
-    let error = error(ErrorKind::Internal, fault.to_string());
+    let error = ProgramError::new(ErrorKind::Internal, fault.to_string());
     match fault.hint() {
         Some(hint) => error.with_hint(hint),
         None => error,
-    }
-}
-
-/// An error without a position.
-pub(crate) fn error(kind: ErrorKind, message: String) -> ProgramError {
-    ProgramError {
-        kind,
-        message,
-        line: None,
-        source: None,
-        hint: None,
-        status: None,
-        body: None,
-        function: None,
-        traceback: None,
-        also: Vec::new(),
-    }
-}
-
-impl ProgramError {
-    /// The same with advice.
-    pub(crate) fn with_hint(self, hint: &str) -> Self {
-        Self {
-            hint: Some(hint.to_owned()),
-            ..self
-        }
     }
 }
 
@@ -194,10 +168,10 @@ fn signalled(signal: i32) -> ProgramError {
         ),
         _ => {
             let message = format!("the program crashed its interpreter ({})", name_of(signal));
-            return error(ErrorKind::Exception, message).with_hint("look for endless recursion and for calls into native code");
+            return ProgramError::new(ErrorKind::Exception, message).with_hint("look for endless recursion and for calls into native code");
         }
     };
-    error(kind, message.to_owned()).with_hint(hint)
+    ProgramError::new(kind, message.to_owned()).with_hint(hint)
 }
 
 fn name_of(signal: i32) -> String {

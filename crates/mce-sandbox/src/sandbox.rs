@@ -13,7 +13,7 @@ use crate::places::{Full, Places};
 use crate::pool::Engine;
 use crate::python::{Preload, Python, PythonEngine};
 use crate::run::Manner;
-use crate::run_end::{self, error};
+use crate::run_end;
 use crate::typescript::TypeScriptEngine;
 use crate::worker::Worker;
 use crate::{EngineError, ErrorKind, HostCalls, Language, Outcome, Program, ProgramError, SandboxOptions, run};
@@ -125,7 +125,9 @@ impl Sandbox {
         let limit = self.options.limits.code_bytes;
         if program.source.len() > limit {
             let message = format!("the program has {} bytes, and the limit is {limit}", program.source.len());
-            return refused(error(ErrorKind::Argument, message).with_hint("read data with functions instead of writing it into code"));
+            return refused(
+                ProgramError::new(ErrorKind::Argument, message).with_hint("read data with functions instead of writing it into code"),
+            );
         }
         let place = match self.places.enter().await {
             Ok(place) => place,
@@ -231,7 +233,7 @@ fn refused(error: ProgramError) -> Outcome {
 fn busy(full: Full) -> ProgramError {
     let Full { count, queue, wait } = full;
     let message = format!("{count} programs run and {queue} wait, which is all that may");
-    error(ErrorKind::Busy, message).with_hint(&format!("try again in {} s", wait.as_secs().max(1)))
+    ProgramError::new(ErrorKind::Busy, message).with_hint(format!("try again in {} s", wait.as_secs().max(1)))
 }
 
 /// What a probe found, corrected by what the running jail says of itself.

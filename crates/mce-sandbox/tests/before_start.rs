@@ -100,6 +100,19 @@ async fn all_faults_of_a_typescript_program_are_told_at_once() {
 }
 
 #[tokio::test]
+async fn no_more_faults_are_told_than_a_model_reads() {
+    for (language, source) in [
+        (
+            Language::Python,
+            format!("from typed.functions import find\n{}", "find(nope=1)\n".repeat(50)),
+        ),
+        (Language::TypeScript, "await typed.find({ nope: 1 });\n".repeat(50)),
+    ] {
+        assert_eq!(all(language, &source).await.len(), 21);
+    }
+}
+
+#[tokio::test]
 async fn what_cannot_work_in_python_is_told_with_its_line() {
     check_each(
         Language::Python,

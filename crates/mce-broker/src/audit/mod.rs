@@ -11,8 +11,8 @@ mod questions;
 mod read;
 mod verify;
 
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use mce_catalog::function::{Effect, Function};
@@ -55,7 +55,7 @@ pub(crate) struct Audit {
     arguments: AuditArguments,
     sync: AuditSync,
     /// For arguments and for what errors say.
-    redactor: Redactor,
+    redactor: Arc<Redactor>,
 }
 
 /// Something that has begun. Dropped without an end, it says that it was given up.
@@ -90,7 +90,7 @@ impl Audit {
     /// # Errors
     ///
     /// [`BrokerError::AuditLog`].
-    pub(crate) fn open(settings: &AuditSettings, redactor: Redactor) -> Result<Self, BrokerError> {
+    pub(crate) fn open(settings: &AuditSettings, redactor: Arc<Redactor>) -> Result<Self, BrokerError> {
         let log = Log::open(settings).map_err(|source| BrokerError::AuditLog {
             path: settings.file.clone(),
             source,

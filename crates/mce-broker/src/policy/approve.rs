@@ -56,13 +56,8 @@ impl Broker {
         let digest = sha256_hex(who + &facts.canonical());
         let question = Question {
             digest: &digest,
-            function: &facts.function,
-            operation: facts.operation,
-            effect: facts.effect.as_str(),
             arguments: shown.as_deref().unwrap_or_default(),
-            asker: run.asker.as_str(),
-            client: run.client.as_deref(),
-            rule: &decision.rule,
+            ..Question::of(facts, &decision.rule)
         };
         let approval = if self.policy.approvals.is_kept(question).map_err(|error| unusable(&error))? {
             "always".to_owned()
@@ -172,6 +167,11 @@ pub(crate) fn rule_to_add(facts: &Facts<'_>, rule: &str) -> String {
 }
 
 fn unusable(error: &ApprovalError) -> CallError {
+    if let ApprovalError::TooMany = error {
+        return CallError::policy(format!("the call was not made: {error}")).with_hint(
+            "ask the person to run `mce approve`, which shows what waits, before you make further calls that have to be approved",
+        );
+    }
     let cause = std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
     CallError::policy("nobody can be asked, so that the call was not made: approvals cannot be kept")
         .with_internal(format!("approvals: {error}{cause}"))

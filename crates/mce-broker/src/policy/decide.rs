@@ -41,6 +41,13 @@ struct RunUses {
     rules: HashMap<String, u32>,
 }
 
+/// How often a rule may be used in which times.
+pub(super) fn limits(rule: &PolicyRule) -> Vec<(u32, Duration)> {
+    let Budget { per_minute, per_day, .. } = rule.budget;
+    let limits = [per_minute.map(|limit| (limit, MINUTE)), per_day.map(|limit| (limit, DAY))];
+    limits.into_iter().flatten().collect()
+}
+
 impl Policy {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
@@ -100,11 +107,7 @@ impl Policy {
     }
 
     fn spend(&self, facts: &Facts<'_>, rule: &PolicyRule) -> Result<(), CallError> {
-        let Budget {
-            per_run,
-            per_minute,
-            per_day,
-        } = rule.budget;
+        let Budget { per_run, per_minute, .. } = rule.budget;
         let used_up = |limit: u32, time: &str| {
             let calls = if limit == 1 { "call" } else { "calls" };
             let message = format!("{} allows {limit} {calls} {time}, which were made", named(rule));
@@ -115,9 +118,7 @@ impl Policy {
         {
             return Err(used_up(limit, "in one run"));
         }
-        let limits = [per_minute.map(|limit| (limit, MINUTE)), per_day.map(|limit| (limit, DAY))];
-        let limits: Vec<(u32, Duration)> = limits.into_iter().flatten().collect();
-        let reached = self.approvals.spend(&rule.name, &limits, SystemTime::now());
+        let reached = self.approvals.spend(&rule.name, &limits(rule), SystemTime::now());
         let reached = reached.map_err(|error| {
             let message = format!("the calls that {} allows cannot be counted, so that none is made", named(rule));
             CallError::policy(message).with_internal(format!("budget: {error}: {:?}", std::error::Error::source(&error)))

@@ -1,12 +1,16 @@
 //! What the policy would decide of a call, and why, for a person.
 
+use std::time::SystemTime;
+
 use serde::Serialize;
 
-use mce_config::Verdict;
+use mce_config::{PolicyRule, Verdict};
 
 use super::approve::rule_to_add;
-use super::decide::ALLOWED_TOOLS;
+use super::decide::{ALLOWED_TOOLS, limits};
+use super::decision::Decision;
 use super::facts::Facts;
+use super::ledger::Question;
 use super::rules::{check, scope};
 use super::{Policy, check_function};
 use crate::call::{Broker, CallRequest};
@@ -72,6 +76,25 @@ impl Broker {
     }
 }
 
+/// What changes a decision: that a person allowed the function always, or that a budget is used up. In a run of its own.
+fn standing(policy: &Policy, facts: &Facts<'_>, (decision, rule): (&Decision, Option<&PolicyRule>)) -> Option<(Verdict, String)> {
+    match (decision.verdict, rule) {
+        (Verdict::Ask, _) => {
+            let question = Question::of(facts, &decision.rule);
+            let is_kept = policy.approvals.is_kept(question).unwrap_or_default();
+            is_kept.then(|| (Verdict::Allow, "a person allowed it always, as `mce policy list` shows".to_owned()))
+        }
+        (Verdict::Allow, Some(rule)) if rule.budget.per_run == Some(0) => Some((Verdict::Deny, "it allows no call in a run".to_owned())),
+        (Verdict::Allow, Some(rule)) => {
+            let limits = limits(rule);
+            let asked = (!limits.is_empty()).then(|| policy.approvals.reached(&rule.name, &limits, SystemTime::now()));
+            let limit = asked?.ok().flatten()?;
+            Some((Verdict::Deny, format!("its budget of {limit} is used up")))
+        }
+        (Verdict::Allow | Verdict::Deny, _) => None,
+    }
+}
+
 fn explain(policy: &Policy, facts: &Facts<'_>) -> Explanation {
     let (decision, rule) = policy.judge(facts);
     let before = policy
@@ -87,7 +110,9 @@ fn explain(policy: &Policy, facts: &Facts<'_>) -> Explanation {
             reason: misfit.explain(facts),
         })
     });
+    let standing = standing(policy, facts, (&decision, rule));
     let note = match (rule, decision.verdict) {
+        _ if standing.is_some() => standing.as_ref().map(|(_, note)| note.clone()),
         (Some(rule), _) => Some(format!("it is for {}", scope(rule))),
         (None, Verdict::Ask) => Some(format!("to allow it, {}", rule_to_add(facts, &decision.rule))),
         (None, Verdict::Deny) => Some(format!("no entry of `{ALLOWED_TOOLS}` names it")),
@@ -97,7 +122,7 @@ fn explain(policy: &Policy, facts: &Facts<'_>) -> Explanation {
         function: facts.function.clone(),
         operation: facts.operation.to_owned(),
         effect: facts.effect.as_str(),
-        decision: decision.as_str(),
+        decision: standing.as_ref().map_or(decision.as_str(), |(verdict, _)| verdict.as_str()),
         passed: passed.collect(),
         rule: decision.rule,
         note,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::arguments::Arguments;
 use crate::call::CallRequest;
 use crate::function_source::FoundFunction;
-use crate::json_text::find_big_integer;
+use crate::json_text::{find_big_integer, has_long_number};
 use crate::run_context::RunContext;
 
 /// The server that `fetch` counts as.
@@ -153,29 +153,6 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Whether JSON has a number of more than 15 significant digits outside of texts.
-fn has_long_number(json: &str) -> bool {
-    let (mut digits, mut is_text, mut is_escaped) = (0, false, false);
-    for c in json.chars() {
-        if is_text {
-            is_text = is_escaped || c != '"';
-            is_escaped = c == '\\' && !is_escaped;
-            continue;
-        }
-        match c {
-            '"' => (is_text, digits) = (true, 0),
-            '0' if digits == 0 => {}
-            '0'..='9' => digits += 1,
-            '.' | '-' | '+' | 'e' | 'E' => {}
-            _ => digits = 0,
-        }
-        if digits > 15 {
-            return true;
-        }
-    }
-    false
-}
-
 fn sent(found: &FoundFunction, arguments: &Arguments<'_>) -> Value {
     let mut members = Map::new();
     for argument in &arguments.parameters {
@@ -217,23 +194,5 @@ fn sorted(value: &Value) -> Value {
         }
         Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
         scalar @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => scalar.clone(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_many_digits_are_seen_outside_of_texts() {
-        for (json, expected) in [
-            ("[50.0000000000000000001]", true),
-            (r#"{"a":9007199254740993}"#, true),
-            ("[1e10,123456789012345]", false),
-            ("[0.000000000000000000012]", false),
-            (r#"{"a":"12345678901234567890 \" 1234567890123456789"}"#, false),
-        ] {
-            assert_eq!(has_long_number(json), expected, "{json}");
-        }
     }
 }

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, par
 use serde::Serialize;
 use thiserror::Error;
 
+use super::facts::Facts;
 use crate::hex::hex;
 use crate::state_file::{self, milliseconds};
 
@@ -102,6 +103,22 @@ pub(crate) struct Question<'a> {
     pub(crate) asker: &'a str,
     pub(crate) client: Option<&'a str>,
     pub(crate) rule: &'a str,
+}
+
+impl<'a> Question<'a> {
+    /// About whom and what is asked, without what is sent.
+    pub(crate) fn of(facts: &'a Facts<'_>, rule: &'a str) -> Self {
+        Self {
+            digest: "",
+            function: &facts.function,
+            operation: facts.operation,
+            effect: facts.effect.as_str(),
+            arguments: "",
+            asker: facts.run.asker.as_str(),
+            client: facts.run.client.as_deref(),
+            rule,
+        }
+    }
 }
 
 /// What became of a question.
@@ -322,21 +339,24 @@ impl Approvals {
         let Some(longest) = limits.iter().map(|(_, time)| *time).max() else {
             return Ok(None);
         };
-        let since = |time: Duration| milliseconds(now.checked_sub(time).unwrap_or(UNIX_EPOCH));
         self.with(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            transaction.execute("DELETE FROM uses WHERE rule = ?1 AND at_ms <= ?2", params![rule, since(longest)])?;
-            for (limit, time) in limits {
-                let count = "SELECT count(*) FROM uses WHERE rule = ?1 AND at_ms > ?2";
-                let used: i64 = transaction.query_row(count, params![rule, since(*time)], |row| row.get(0))?;
-                if used >= i64::from(*limit) {
-                    return Ok(Some(*limit));
-                }
+            transaction.execute(
+                "DELETE FROM uses WHERE rule = ?1 AND at_ms <= ?2",
+                params![rule, since(now, longest)],
+            )?;
+            if let Some(limit) = reached(&transaction, rule, limits, now)? {
+                return Ok(Some(limit));
             }
             transaction.execute("INSERT INTO uses VALUES (?1, ?2)", params![rule, milliseconds(now)])?;
             transaction.commit()?;
             Ok(None)
         })
+    }
+
+    /// The limit of a rule that is reached, if one is. Counts nothing.
+    pub(crate) fn reached(&self, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> Result<Option<u32>, ApprovalError> {
+        self.with(|connection| Ok(reached(connection, rule, limits, now)?))
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T, ApprovalError>) -> Result<T, ApprovalError> {
@@ -351,6 +371,22 @@ impl Approvals {
         OpenOptions::new().create(true).append(true).mode(0o600).open(&self.file)?;
         work(connection.insert(state_file::open(&self.file, TABLES)?))
     }
+}
+
+/// When a time began that ends now.
+fn since(now: SystemTime, time: Duration) -> i64 {
+    milliseconds(now.checked_sub(time).unwrap_or(UNIX_EPOCH))
+}
+
+fn reached(connection: &Connection, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> rusqlite::Result<Option<u32>> {
+    for (limit, time) in limits {
+        let count = "SELECT count(*) FROM uses WHERE rule = ?1 AND at_ms > ?2";
+        let used: i64 = connection.query_row(count, params![rule, since(now, *time)], |row| row.get(0))?;
+        if used >= i64::from(*limit) {
+            return Ok(Some(*limit));
+        }
+    }
+    Ok(None)
 }
 
 fn insert(connection: &Connection, id: &str, question: Question<'_>, expires_ms: i64) -> Result<(), ApprovalError> {
@@ -411,4 +447,53 @@ fn new_id() -> Result<String, ApprovalError> {
         return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
     }
     Ok(format!("a_{}", hex(&bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(digest: &str) -> Question<'_> {
+        Question {
+            digest,
+            function: "shop.delete_item",
+            operation: "DELETE /items/{id}",
+            effect: "destructive",
+            arguments: "{}",
+            asker: "model",
+            client: None,
+            rule: "default",
+        }
+    }
+
+    #[test]
+    fn only_so_many_calls_wait_and_those_that_expired_make_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let approvals = Approvals::new(&folder.path().join("approvals.db"));
+        let start = UNIX_EPOCH + Duration::from_secs(1000);
+        let time = Duration::from_mins(10);
+        for number in 0..MAX_WAITING {
+            let standing = approvals.claim(question(&number.to_string()), start, time).unwrap();
+            assert!(matches!(standing, Standing::Waiting(_)));
+        }
+        let refused = approvals.claim(question("one more"), start, time).unwrap_err();
+        assert_eq!(refused.to_string(), "more than 100 calls wait for approval");
+        // What waits already is asked about once only.
+        assert!(approvals.claim(question("7"), start, time).is_ok());
+        assert!(approvals.claim(question("one more"), start + time, time).is_ok());
+    }
+
+    #[test]
+    fn a_yes_lasts_no_longer_than_its_question() {
+        let folder = tempfile::tempdir().unwrap();
+        let approvals = Approvals::new(&folder.path().join("approvals.db"));
+        let start = UNIX_EPOCH + Duration::from_secs(1000);
+        let time = Duration::from_secs(10);
+        let Standing::Waiting(id) = approvals.claim(question("a"), start, time).unwrap() else {
+            panic!()
+        };
+        approvals.answer(&id, ApprovalAnswer::Once, start + Duration::from_secs(9)).unwrap();
+        let late = approvals.claim(question("a"), start + time, time).unwrap();
+        assert!(matches!(late, Standing::Waiting(other) if other != id));
+    }
 }

@@ -10,7 +10,7 @@ use mce_config::StdioServer;
 use mce_config::env::Environment;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncRead;
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -91,16 +91,7 @@ pub(super) async fn start(
     #[expect(clippy::disallowed_methods, reason = "this is where the variables of a server are meant to go")]
     command.envs(server.env.iter().map(|(name, value)| (name, value.expose())));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut command = Command::from(command);
-    command.kill_on_drop(true);
-    let runtime = tokio::runtime::Handle::current();
-    let spawning = move || {
-        mce_jail::with_lasting_parent(move || {
-            let _context = runtime.enter();
-            command.spawn()
-        })
-    };
-    let mut child = tokio::task::spawn_blocking(spawning).await.map_err(io::Error::other)???;
+    let mut child = crate::process::start(command).await?;
     let group = Group {
         id: child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)),
         reaper: Arc::clone(reaper),

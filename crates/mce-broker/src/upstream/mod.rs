@@ -50,13 +50,11 @@ pub use connection::{ToolAnswer, ToolList};
 pub use passing::{Listed, Passed};
 pub use upstream_error::{UpstreamError, UpstreamStep};
 
-use crate::allowed_hosts::AllowedHosts;
 use crate::base_url::BaseUrl;
 use crate::call_error::CallError;
 use crate::credential::has_credential;
 use crate::oauth::{Session, SessionPlace};
 use crate::pinned_resolver::PinnedResolver;
-use crate::reach::PrivateNames;
 use crate::redact::{Learned, Redactor};
 use crate::vault::Vault;
 use connection::{Call, Connection};
@@ -148,10 +146,7 @@ impl Upstreams {
         let (changed, _) = broadcast::channel(CHANGES_KEPT);
         let learned = Arc::<Learned>::default();
         let redactor = Arc::new(Redactor::with_places(&settings.servers).learning(&learned));
-        let resolver = Arc::new(PinnedResolver {
-            allowed: Arc::new(AllowedHosts::new(&settings.allowed_domains)),
-            private: Arc::new(PrivateNames::of(&settings.servers)),
-        });
+        let resolver = Arc::new(PinnedResolver::of(&settings.servers, &settings.allowed_domains));
         let vault = Arc::new(Vault::new(&settings.servers, Arc::clone(&learned)));
         let http = Arc::default();
         let reaper = Arc::default();
@@ -201,6 +196,11 @@ impl Upstreams {
     /// What has secrets that are read when they are needed.
     pub(crate) const fn vault(&self) -> &Arc<Vault> {
         &self.vault
+    }
+
+    /// What cuts secrets and places of the settings out of answers.
+    pub(crate) const fn redactor(&self) -> &Arc<Redactor> {
+        &self.redactor
     }
 
     /// Secrets that become known while connections are used.

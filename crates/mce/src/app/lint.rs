@@ -11,8 +11,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::runs::program_error;
-
 /// After this the program runs unread.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes that `ruff` may say.
@@ -125,6 +123,6 @@ fn error_of(mut told: Vec<Told>, source: &str) -> Option<ProgramError> {
         source: first.source,
         hint: Some("`ruff` found this before the program ran, since `MCE_LINT_ENABLED` is set".to_owned()),
         also: findings.collect(),
-        ..program_error(ErrorKind::Syntax, first.message)
+        ..ProgramError::new(ErrorKind::Syntax, first.message)
     })
 }

@@ -55,7 +55,7 @@ impl App {
         let recipe = match self.recipes.get(cache_id, SystemTime::now()) {
             Ok(recipe) => recipe,
             Err(error) => {
-                let mut refused = program_error(ErrorKind::Argument, error.to_string());
+                let mut refused = ProgramError::new(ErrorKind::Argument, error.to_string());
                 let unknown = CallError::new(CallErrorKind::Argument, error.to_string());
                 self.broker.record_refusal(&behalf.run(None), "run_cached_code", &unknown);
                 refused.hint = error.hint().map(str::to_owned);
@@ -91,7 +91,7 @@ impl App {
             return None;
         }
         let told = format!("functions of this program have changed: {}", changes.join("; "));
-        let mut error = program_error(ErrorKind::Argument, told);
+        let mut error = ProgramError::new(ErrorKind::Argument, told);
         error.hint = Some("look at them with `get_functions`, and run the whole program with `execute_code`".to_owned());
         Some(error)
     }
@@ -148,7 +148,7 @@ impl App {
     async fn may_start(&self, run: &RunContext, language: Language, source: &str, behalf: &Behalf) -> Result<(), ProgramError> {
         self.check_project(behalf).await.map_err(|failure| ProgramError {
             hint: failure.hint,
-            ..program_error(ErrorKind::Policy, failure.message)
+            ..ProgramError::new(ErrorKind::Policy, failure.message)
         })?;
         if let (Some(lint), Language::Python) = (&self.lint, language)
             && let Some(fault) = lint.fault(source).await
@@ -157,7 +157,7 @@ impl App {
         }
         self.broker.start_run(run).await.map_err(|error| ProgramError {
             hint: error.hint().map(str::to_owned),
-            ..program_error(ErrorKind::Busy, error.to_string())
+            ..ProgramError::new(ErrorKind::Busy, error.to_string())
         })
     }
 
@@ -181,20 +181,5 @@ impl App {
             Err(mce_broker::RecipeError::Disabled) => {}
             Err(error) => tracing::warn!("the program was not kept: {error}"),
         }
-    }
-}
-
-pub(super) fn program_error(kind: ErrorKind, message: String) -> ProgramError {
-    ProgramError {
-        kind,
-        message,
-        line: None,
-        source: None,
-        hint: None,
-        status: None,
-        body: None,
-        function: None,
-        traceback: None,
-        also: Vec::new(),
     }
 }

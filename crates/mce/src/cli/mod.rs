@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Policy(PolicyArgs),
     /// Allow or deny calls that wait for a person; without an id, ask about all that come
     Approve(ApproveArgs),
-    /// Log in to MCP servers that want that
+    /// Log in to MCP servers and APIs that want that
     Auth(AuthArgs),
     /// Check whether all that is needed is there
     Doctor(JsonArgs),

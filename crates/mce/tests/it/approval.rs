@@ -111,7 +111,21 @@ async fn always_is_a_rule_of_its_own_that_no_denial_heeds() {
         (&json!("shop.delete_item"), &json!("person")),
         "{kept}"
     );
+    let check = || {
+        let arguments = [
+            "policy",
+            "check",
+            "shop.delete_item",
+            "--json",
+            "{\"id\": \"7\"}",
+            "--client",
+            "person",
+        ];
+        project.run(&arguments).json()["decision"].clone()
+    };
+    assert_eq!(check(), "allow");
     assert_eq!(project.run(&["policy", "forget", "shop.delete_item"]).code, 0);
+    assert_eq!(check(), "ask");
     client.run("python", DELETE).await;
     assert_eq!(client.asked().len(), 1);
     assert_eq!(

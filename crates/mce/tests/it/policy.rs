@@ -148,6 +148,13 @@ fn budgets_are_used_up_by_run_and_by_day_across_restarts() {
     );
     let answer = python(&mut serve(&project), often);
     assert_eq!(answer["data"][0], 0, "{answer}");
+    let explained = project
+        .run(&["policy", "check", "shop.get_item", "--json", "{\"id\": \"1\"}"])
+        .json();
+    assert_eq!(
+        (&explained["decision"], &explained["rule"], &explained["note"]),
+        (&json!("deny"), &json!("few"), &json!("its budget of 3 is used up"))
+    );
     let create = "result = create_item(body={'name': 'a'})";
     assert_eq!(python(&mut client, create)["success"], true);
     denied(&python(&mut serve(&project), create), "1 call in a minute");

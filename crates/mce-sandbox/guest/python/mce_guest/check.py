@@ -108,14 +108,29 @@ def _module_call(function, modules):
     return "", "", ""
 
 
-class _Uses(ast.NodeVisitor):
+class _Guarded(ast.NodeVisitor):
+    """Knows whether it is in a `try` with a handler, where nothing is certain."""
+
+    _is_guarded = False
+
+    def visit_Try(self, node):
+        was, self._is_guarded = self._is_guarded, self._is_guarded or bool(node.handlers)
+        for statement in node.body:
+            self.visit(statement)
+        self._is_guarded = was
+        for statement in [*node.handlers, *node.orelse, *node.finalbody]:
+            self.visit(statement)
+
+    visit_TryStar = visit_Try
+
+
+class _Uses(_Guarded):
     """How the values of known calls are used: awaited or not, and by which fields."""
 
     def __init__(self, tree, known):
         self.known = known
         self.found = []
         self.names = _single_values(tree)
-        self._is_guarded = False
         self.visit(tree)
 
     def _tell(self, node, message, hint, stub):
@@ -132,16 +147,6 @@ class _Uses(ast.NodeVisitor):
         if stub is None or is_whole or is_awaited and not is_aio:
             return None, False
         return stub, is_aio and not is_awaited
-
-    def visit_Try(self, node):
-        was, self._is_guarded = self._is_guarded, self._is_guarded or bool(node.handlers)
-        for statement in node.body:
-            self.visit(statement)
-        self._is_guarded = was
-        for statement in [*node.handlers, *node.orelse, *node.finalbody]:
-            self.visit(statement)
-
-    visit_TryStar = visit_Try
 
     def visit_Await(self, node):
         stub, is_aio, _ = self.known.get(node.value, (None, True, False))
@@ -239,7 +244,7 @@ def _single_values(tree):
     return {name: value for name, value in values.items() if bound.get(name) == 1}
 
 
-class _Imports(ast.NodeVisitor):
+class _Imports(_Guarded):
     """Names that stand for functions and modules of servers."""
 
     def __init__(self):
@@ -247,7 +252,6 @@ class _Imports(ast.NodeVisitor):
         self.modules = {}
         self.guarded = set()
         self.rebound = set()
-        self._is_guarded = False
 
     def visit_ImportFrom(self, node):
         server, _, part = (node.module or "").partition(".")
@@ -279,16 +283,6 @@ class _Imports(ast.NodeVisitor):
         self.modules[path] = server, part
         if self._is_guarded:
             self.guarded.add(server)
-
-    def visit_Try(self, node):
-        was, self._is_guarded = self._is_guarded, self._is_guarded or bool(node.handlers)
-        for statement in node.body:
-            self.visit(statement)
-        self._is_guarded = was
-        for statement in [*node.handlers, *node.orelse, *node.finalbody]:
-            self.visit(statement)
-
-    visit_TryStar = visit_Try
 
     def visit_Name(self, node):
         if not isinstance(node.ctx, ast.Load):
