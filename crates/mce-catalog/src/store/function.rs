@@ -69,9 +69,9 @@ impl Store {
     /// [`StoreError`] if the file cannot be read.
     pub fn are_all(&self, location: &str, is_such: impl Fn(&Function) -> bool) -> Result<bool, StoreError> {
         self.read("functions", |connection| {
+            // In no order: sorting would read them all.
             let mut statement = connection.prepare_cached(
-                "SELECT function FROM catalog_function
-                 WHERE document = (SELECT id FROM catalog_document WHERE location = ?1) ORDER BY id",
+                "SELECT function FROM catalog_function WHERE document = (SELECT id FROM catalog_document WHERE location = ?1)",
             )?;
             let mut rows = statement.query([location])?;
             while let Some(row) = rows.next()? {
