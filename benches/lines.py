@@ -15,7 +15,7 @@ class Lines:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **options)
         self.lock, self.waiting, self.number = threading.Lock(), {}, 0
         threading.Thread(target=self.read, daemon=True).start()
-        self.request("initialize", INITIALIZE)
+        self.greeting = self.request("initialize", INITIALIZE)
         self.send({"method": "notifications/initialized"})
 
     def read(self):
