@@ -6,6 +6,8 @@ import sqlite3
 import subprocess
 
 NAMES = ("10", "165", "3,461")
+# For the crossover: all have what the task needs.
+GROWING = [("sqlite",), ("sqlite", "time"), ("sqlite", "time", "fetch"), ("sqlite", "memory"), ("sqlite", "thinking", "fetch"), ("sqlite", "git"), ("sqlite", "thinking", "time"), ("sqlite", "git", "fetch"), ("sqlite", "everything"), ("sqlite", "filesystem")]
 
 
 def configuration(name, folder, servers, specs, api):
@@ -29,17 +31,19 @@ def configuration(name, folder, servers, specs, api):
         "fetch": python("mcp-server-fetch"),
         "thinking": official("sequential-thinking"),
     }
+    more = {
+        "filesystem": official("filesystem", str(folder / "files")),
+        "git": python("mcp-server-git", "--repository", str(folder / "repository")),
+        "memory": official("memory") | {"env": {"MEMORY_FILE_PATH": str(folder / "memory.jsonl")}},
+        "playwright": node("@playwright/mcp/cli.js", "--headless", "--no-sandbox", "--isolated"),
+        "everything": official("everything", "stdio"),
+    }
     if name == "10":
         return few
     if name == "165":
-        return few | {
-            "filesystem": official("filesystem", str(folder / "files")),
-            "git": python("mcp-server-git", "--repository", str(folder / "repository")),
-            "memory": official("memory") | {"env": {"MEMORY_FILE_PATH": str(folder / "memory.jsonl")}},
-            "playwright": node("@playwright/mcp/cli.js", "--headless", "--no-sandbox", "--isolated"),
-            "everything": official("everything", "stdio"),
-            "gmail": document("apisguru-googleapis.com__gmail.json", "gmail"),
-        }
+        return few | more | {"gmail": document("apisguru-googleapis.com__gmail.json", "gmail")}
+    if name != "3,461":
+        return {server: (few | more)[server] for server in name.split("+")}
     return {
         "github": document("github-api.json", "github"),
         "kubernetes": document("apisguru-kubernetes.io.json", "k8s"),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Plays the tasks of `tasks.py` against the binary under each surface, checks what comes out, and prints tables of what they cost.
 
-usage: run.py --mce PATH [--servers DIR] [--corpus DIR] [--catalog NAME] [--task WORDS] [--json FILE]
+usage: run.py --mce PATH [--servers DIR] [--corpus DIR] [--catalog NAME] [--task WORDS] [--json FILE] [--crossover]
 
 DIR of `--servers` is what `scripts/install-mcp-servers` installs (target/test-mcp), that of `--corpus` has other people's documents
-(MCE_TEST_CORPUS). Nothing about time is asserted; a wrong value ends the program.
+(MCE_TEST_CORPUS). `--crossover` plays one task of one call with more and more servers instead. Nothing about time is asserted; a wrong value ends the program.
 """
 import argparse
 import ast
@@ -128,6 +128,19 @@ def placed(task, folder):
     return type(task)(**{**vars(task), "ask": put(task.ask), "python": put(task.python), "typescript": put(task.typescript), "steps": steps})
 
 
+def crossover(options, folder, count):
+    """What one call costs with more and more servers, and what `auto` takes."""
+    task = next(task for task in TASKS if task.name == "number of orders")
+    print("| servers | functions | tools of direct | of code | direct | code, Python | direct, cached | code, cached | auto takes |\n| --- |" + " ---: |" * 7 + " --- |")
+    for servers in catalogs.GROWING:
+        catalog = Catalog("+".join(servers), os.path.abspath(options.mce), folder / "-".join(servers), options.servers.resolve(), options.corpus.resolve() / "specs", count)
+        direct, code = play(catalog, task, "direct"), play(catalog, task, "code, Python")
+        cells = [", ".join(servers), len(catalog.names.functions), *(catalog.fixed(surface) for surface in ("direct", "code")), direct["total"], code["total"], direct["cached"], code["cached"]]
+        print("| " + " | ".join(f"{cell:,}" if isinstance(cell, int) else cell for cell in cells) + f" | {catalog.picked()} |", flush=True)
+        catalog.close()
+    count.close()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     root = HERE.parent.parent
@@ -137,11 +150,14 @@ def main():
     parser.add_argument("--catalog", choices=catalogs.NAMES)
     parser.add_argument("--task", default="")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--crossover", action="store_true")
     options = parser.parse_args()
     rows, facts = [], []
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         count = Counter(folder / "counter")
+        if options.crossover:
+            return crossover(options, folder, count)
         for name in catalogs.NAMES if options.catalog is None else [options.catalog]:
             catalog = Catalog(name, os.path.abspath(options.mce), folder / name.replace(",", ""), options.servers.resolve(), options.corpus.resolve() / "specs", count)
             picked = catalog.picked()
