@@ -221,9 +221,7 @@ impl Broker {
         let logging_in = (!credentials.logins.is_empty()).then(|| parts.clone());
         let assembled = assemble(&base, parts, &credentials).map_err(|error| self.without_secrets(error))?;
         let facts = Facts::of_call(request, &server.title, found, &arguments);
-        let decision = self.permit(&facts, request.client).await?;
-        let _turn = self.turn(request, function).await?;
-        let intent = self.audit.begin(request, function, &arguments, &decision).await?;
+        let (_turn, intent) = self.admit(request, function, &arguments, &facts).await?;
         let outcome = match logging_in {
             None => self.send((found, target), &http, assembled, &credentials).await,
             Some(parts) => {

@@ -139,9 +139,17 @@ impl Broker {
         check_place(&self.allowed_hosts, &hop.url).inspect_err(refused)?;
         let facts = hop.facts(run);
         policy::check_fetch(&self.policy, &facts).inspect_err(refused)?;
-        let decision = self.permit(&facts, client).await.inspect_err(refused)?;
+        let mut permit = self.permit(&facts, client).await.inspect_err(refused)?;
+        let decision = self.use_up(&mut permit, &facts).inspect_err(refused)?;
         let request = (hop.method.as_str(), hop.body.as_deref());
-        let intent = self.audit.begin_fetch(run, &function, request, &decision).await?;
+        let begun = self.audit.begin_fetch(run, &function, request, &decision).await;
+        let intent = match begun {
+            Ok(intent) => intent,
+            Err(error) => {
+                self.give_back(permit, &facts);
+                return Err(error);
+            }
+        };
         let mut request = hop.request();
         *request.timeout_mut() = Some(deadline.saturating_duration_since(Instant::now()));
         let outcome = self.fetch_http.send_once(request).await;

@@ -54,6 +54,46 @@ pub(crate) fn is_shallow(text: &str, limit: usize) -> bool {
     true
 }
 
+/// A JSON text without blanks, in which the members of objects are sorted and texts are written in one way. Numbers stay as they
+/// are written. The text must be valid and nested no deeper than [`MAX_DEPTH`].
+pub(crate) fn canonical(text: &str) -> String {
+    let mut canonical = String::with_capacity(text.len());
+    write_canonical(text, &mut canonical);
+    canonical
+}
+
+fn write_canonical(text: &str, to: &mut String) {
+    let text = text.trim();
+    if let Ok(Members(mut members)) = serde_json::from_str(text) {
+        members.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let members = members
+            .iter()
+            .map(|(name, value)| (Some(Value::from(name.as_ref()).to_string()), value.get()));
+        write_between(('{', '}'), members, to);
+    } else if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text) {
+        write_between(('[', ']'), items.iter().map(|item| (None, item.get())), to);
+    } else if let Ok(string) = serde_json::from_str::<String>(text) {
+        to.push_str(&Value::from(string).to_string());
+    } else {
+        to.push_str(text);
+    }
+}
+
+fn write_between<'a>((open, close): (char, char), parts: impl Iterator<Item = (Option<String>, &'a str)>, to: &mut String) {
+    to.push(open);
+    for (place, (name, value)) in parts.enumerate() {
+        if place > 0 {
+            to.push(',');
+        }
+        if let Some(name) = name {
+            to.push_str(&name);
+            to.push(':');
+        }
+        write_canonical(value, to);
+    }
+    to.push(close);
+}
+
 fn is_big_integer(word: &str) -> bool {
     let digits = word.strip_prefix('-').unwrap_or(word);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) && word.parse::<i64>().is_err() && word.parse::<u64>().is_err()
@@ -190,6 +230,20 @@ mod tests {
             (r#"{"a":"12345678901234567890 \" 1234567890123456789"}"#, false),
         ] {
             assert_eq!(has_long_number(json), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn one_value_has_one_canonical_text() {
+        for (text, expected) in [
+            (
+                r#" {"b" : [1, {"z":null,"y":[ ]}], "a":"\u00e9\n"} "#,
+                r#"{"a":"é\n","b":[1,{"y":[],"z":null}]}"#,
+            ),
+            ("[1.0,1,12345678901234567890123]", "[1.0,1,12345678901234567890123]"),
+            (r#"{"a":{"\"":true}}"#, r#"{"a":{"\"":true}}"#),
+        ] {
+            assert_eq!(canonical(text), expected);
         }
     }
 

@@ -35,9 +35,7 @@ impl Broker {
         let (arguments, members) = self.checked_members(request, found, tool)?;
         policy::check_function(server, function)?;
         let facts = Facts::of_call(request, &server.title, found, &arguments);
-        let decision = self.permit(&facts, request.client).await?;
-        let _turn = self.turn(request, function).await?;
-        let intent = self.audit.begin(request, function, &arguments, &decision).await?;
+        let (_turn, intent) = self.admit(request, function, &arguments, &facts).await?;
         let outcome = self
             .send_to_tool(found, tool, members, request)
             .await
@@ -89,7 +87,7 @@ impl Broker {
             arguments: into_object(arguments),
             client: request.client,
         };
-        let called = self.upstreams.call_tool(call).await;
+        let called = self.upstreams.call_tool_in_place(call).await;
         let is_bad = called.as_ref().is_err_and(UpstreamError::is_outage);
         self.pace
             .note(&found.function.server, if is_bad { Health::Bad } else { Health::Good });
@@ -189,6 +187,7 @@ pub(crate) fn upstream_failure(error: &UpstreamError) -> CallError {
     let kind = match error {
         UpstreamError::NotInTime { .. } => CallErrorKind::Timeout,
         UpstreamError::TooLarge { .. } => CallErrorKind::Output,
+        UpstreamError::Busy { .. } => CallErrorKind::Busy,
         UpstreamError::Unresolved { .. } => CallErrorKind::Policy,
         _ => CallErrorKind::Tool {
             may_have_effects: error.may_have_effects(),

@@ -1,20 +1,61 @@
 //! When a call is sent, and how often: it waits for its turn, and what only reads is sent again to an API that is overloaded.
 
-use mce_catalog::function::{Effect, Function};
+use mce_catalog::function::{Effect, Function, Target};
 use reqwest::Request;
 use tokio::time::sleep;
 
+use crate::arguments::Arguments;
+use crate::audit::Begun;
 use crate::call::{Broker, CallRequest};
 use crate::call_error::{CallError, CallErrorKind};
 use crate::credential::Credentials;
 use crate::function_source::FoundFunction;
 use crate::http::{Http, RawAnswer};
 use crate::pace::{Health, Turn};
+use crate::policy::Facts;
+use crate::tool::upstream_failure;
+use crate::upstream::CallPlace;
 
 impl Broker {
+    /// What comes before a call is sent: that it may be made, its turn, and its intent. What a person said, and a budget, are used
+    /// up only after the turn: a call that is refused as busy has used nothing.
+    pub(crate) async fn admit<'a>(
+        &'a self,
+        request: CallRequest<'_>,
+        function: &Function,
+        arguments: &Arguments<'_>,
+        facts: &Facts<'_>,
+    ) -> Result<(impl Sized, Begun<'a>), CallError> {
+        let mut permit = self.permit(facts, request.client).await?;
+        let begun = async {
+            let turn = self.turn(request, function).await?;
+            let decision = self.use_up(&mut permit, facts)?;
+            let intent = self.audit.begin(request, function, arguments, &decision).await?;
+            Ok((turn, intent))
+        };
+        let begun = begun.await;
+        if begun.is_err() {
+            self.give_back(permit, facts);
+        }
+        begun
+    }
+
     /// Waits for the turn of a call; one that is refused it is on record, as it has no intent.
-    pub(crate) async fn turn(&self, request: CallRequest<'_>, function: &Function) -> Result<Turn, CallError> {
-        let turn = self.pace.turn(request.run, function).await;
+    async fn turn(&self, request: CallRequest<'_>, function: &Function) -> Result<(Turn, Option<CallPlace>), CallError> {
+        let turn = async {
+            let turn = self.pace.turn(request.run, function).await?;
+            let place = match &function.target {
+                Target::Http(_) => None,
+                Target::Tool(_) => Some(
+                    self.upstreams
+                        .place(&function.server)
+                        .await
+                        .map_err(|error| upstream_failure(&error))?,
+                ),
+            };
+            Ok((turn, place))
+        };
+        let turn = turn.await.map_err(|error: CallError| self.without_secrets(error));
         turn.inspect_err(|error| self.audit.refuse(request.run, request.function, error, None))
     }
 

@@ -135,7 +135,7 @@ fn wants_json(command: &Command) -> bool {
         Command::Config(args) => matches!(&args.command, cli::ConfigCommand::Show(args) if args.json),
         Command::Functions(args) => args.json,
         Command::Search(args) => args.json,
-        Command::Call(args) => args.arguments.iter().any(|word| word == "--json" || word.starts_with("--json=")),
+        Command::Call(args) => args.words.iter().any(|word| word == "--json" || word.starts_with("--json=")),
         Command::Exec(args) => args.json,
         Command::Audit(args) => args.is_json(),
         Command::Policy(args) => args.is_json(),

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::terminal::Terminal;
 
 /// The outside of the program, read once.
+#[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) global: GlobalArgs,
     /// Absolute; what paths typed by a person are relative to.

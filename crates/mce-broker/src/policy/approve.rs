@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use mce_config::Verdict;
+use mce_config::{PolicyRule, Verdict};
 use serde_json::{Value, json};
 
 use super::decision::{DEFAULT, Decision};
 use super::facts::Facts;
-use super::ledger::{ApprovalError, Question, Standing};
+use super::ledger::{ApprovalError, OneYes, Question, Standing};
 use super::text::{arguments_text, question_text};
 use crate::call::Broker;
 use crate::call_error::{CallError, CallErrorKind};
@@ -21,19 +21,103 @@ const ONCE: &str = "allow once";
 const ALWAYS: &str = "allow this function always";
 const DENY: &str = "deny";
 
+/// That a call may be made. Its yes and its budget are used up only when it is going to be sent: [`Broker::use_up`].
+#[derive(Debug)]
+pub(crate) struct Permit<'p> {
+    decision: Decision,
+    /// The rule of whose budget it is one.
+    rule: Option<&'p PolicyRule>,
+    yes: Option<Yes>,
+}
+
+/// A person's yes to one call.
+#[derive(Debug)]
+struct Yes {
+    digest: String,
+    arguments: String,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// In the ledger, where one of all processes may use it.
+    Ledger,
+    /// It was taken from the ledger.
+    Taken(OneYes),
+    /// It was just given, to us alone.
+    Here,
+}
+
+impl Yes {
+    fn question<'a>(&'a self, facts: &'a Facts<'_>, rule: &'a str) -> Question<'a> {
+        Question {
+            digest: &self.digest,
+            arguments: &self.arguments,
+            ..Question::of(facts, rule)
+        }
+    }
+}
+
 impl Broker {
     /// Whether a call may be made: what the policy decides, and then a person, where it says so.
     ///
     /// # Errors
     ///
     /// `Policy` or `Approval` if it may not. No secret is in them.
-    pub(crate) async fn permit(&self, facts: &Facts<'_>, client: Option<&Arc<dyn ClientRequests>>) -> Result<Decision, CallError> {
+    pub(crate) async fn permit(&self, facts: &Facts<'_>, client: Option<&Arc<dyn ClientRequests>>) -> Result<Permit<'_>, CallError> {
         let permitted = async {
-            let decision = self.policy.decide(facts)?;
+            let (decision, rule) = self.policy.decide(facts)?;
             let asked = self.approve(decision.clone(), facts, client).await;
-            asked.map_err(|error| error.with_decision(decision))
+            let (decision, yes) = asked.map_err(|error| error.with_decision(decision))?;
+            Ok(Permit { decision, rule, yes })
         };
-        permitted.await.map_err(|error| self.without_secrets(error))
+        permitted.await.map_err(|error: CallError| self.without_secrets(error))
+    }
+
+    /// Uses up the yes and counts for the budget, right before the intent is written.
+    ///
+    /// # Errors
+    ///
+    /// `Policy` or `Approval` if somebody else has used it up meanwhile.
+    pub(crate) fn use_up(&self, permit: &mut Permit<'_>, facts: &Facts<'_>) -> Result<Decision, CallError> {
+        let used = self.used_up(permit, facts);
+        used.map_err(|error| self.without_secrets(error.with_decision(permit.decision.clone())))
+    }
+
+    fn used_up(&self, permit: &mut Permit<'_>, facts: &Facts<'_>) -> Result<Decision, CallError> {
+        if let Some(rule) = permit.rule {
+            self.policy.check_budget(facts, rule, true)?;
+        }
+        if let Some(yes) = &mut permit.yes
+            && matches!(yes.place, Place::Ledger)
+        {
+            let question = yes.question(facts, &permit.decision.rule);
+            let claimed = self.policy.approvals.claim(question, SystemTime::now());
+            let Some(claimed) = claimed.map_err(|error| unusable(&error))? else {
+                self.ask_later(facts, question)?;
+                return Err(refused(facts, question.rule, "its approval was used by another call"));
+            };
+            permit.decision.approval = Some(claimed.id.clone());
+            yes.place = Place::Taken(claimed);
+        }
+        Ok(permit.decision.clone())
+    }
+
+    /// Keeps the yes for when the same call is made again, since this one was not sent after all.
+    pub(crate) fn give_back(&self, permit: Permit<'_>, facts: &Facts<'_>) {
+        let time = self.policy.settings.approval;
+        let Some(mut yes) = permit.yes else { return };
+        let claimed = match std::mem::replace(&mut yes.place, Place::Ledger) {
+            Place::Ledger => return,
+            Place::Taken(claimed) => Some(claimed),
+            Place::Here if time.is_zero() => return,
+            Place::Here => None,
+        };
+        let question = yes.question(facts, &permit.decision.rule);
+        let kept = self.policy.approvals.give_back(question, claimed, (SystemTime::now(), time));
+        if let Err(error) = kept {
+            tracing::warn!("a person's yes is lost, and the same call is asked about again: {error}");
+        }
     }
 
     /// Asks a person where the decision is to ask. Nobody is asked twice about the same call, and a yes is good for it alone.
@@ -46,9 +130,9 @@ impl Broker {
         decision: Decision,
         facts: &Facts<'_>,
         client: Option<&Arc<dyn ClientRequests>>,
-    ) -> Result<Decision, CallError> {
+    ) -> Result<(Decision, Option<Yes>), CallError> {
         if decision.verdict != Verdict::Ask {
-            return Ok(decision);
+            return Ok((decision, None));
         }
         let shown = arguments_text(&facts.shown(), |text| self.redactor.json(text).into_owned());
         let run = facts.run;
@@ -59,20 +143,32 @@ impl Broker {
             arguments: shown.as_deref().unwrap_or_default(),
             ..Question::of(facts, &decision.rule)
         };
-        let approval = if self.policy.approvals.is_kept(question).map_err(|error| unusable(&error))? {
-            "always".to_owned()
+        let approvals = &self.policy.approvals;
+        let mut approval = None;
+        let mut place = Place::Ledger;
+        if approvals.is_kept(question).map_err(|error| unusable(&error))? {
+            let approval = Some("always".to_owned());
+            return Ok((Decision { approval, ..decision }, None));
         } else if let Err(too_long) = &shown {
             let hint = format!("send less in one call, or {}", rule_to_add(facts, question.rule));
             return Err(refused(facts, question.rule, &too_long.to_string()).with_hint(hint));
+        } else if approvals
+            .is_approved(question, SystemTime::now())
+            .map_err(|error| unusable(&error))?
+        {
+            // A yes to the same call, which was not sent then.
         } else if let Some(client) = client.filter(|client| client.can_approve()) {
-            self.ask_now(client, facts, question).await?
+            approval = Some(self.ask_now(client, facts, question).await?);
+            place = Place::Here;
         } else {
-            self.ask_later(facts, question)?
+            self.ask_later(facts, question)?;
+        }
+        let yes = Yes {
+            arguments: question.arguments.to_owned(),
+            digest,
+            place,
         };
-        Ok(Decision {
-            approval: Some(approval),
-            ..decision
-        })
+        Ok((Decision { approval, ..decision }, Some(yes)))
     }
 
     /// Waits for the person behind the client. No answer is a no.
@@ -107,16 +203,16 @@ impl Broker {
         Ok(if facts.run.asker == Asker::Person { "terminal" } else { "client" }.to_owned())
     }
 
-    /// Uses an answer that was given to the same call, or lets the call wait for one.
-    fn ask_later(&self, facts: &Facts<'_>, question: Question<'_>) -> Result<String, CallError> {
+    /// Whether a yes was given to the same call; else it waits for one.
+    fn ask_later(&self, facts: &Facts<'_>, question: Question<'_>) -> Result<(), CallError> {
         let time = self.policy.settings.approval;
         if facts.run.asker == Asker::Person || time.is_zero() {
             let message = format!("a person has to allow `{}`, and nobody can be asked here", facts.function);
             return Err(CallError::policy(message).with_hint(format!("to allow it, {}", rule_to_add(facts, question.rule))));
         }
-        let standing = self.policy.approvals.claim(question, SystemTime::now(), time);
+        let standing = self.policy.approvals.ask(question, SystemTime::now(), time);
         match standing.map_err(|error| unusable(&error))? {
-            Standing::Approved(id) => Ok(id),
+            Standing::Approved => Ok(()),
             Standing::Denied(_) => Err(refused(facts, question.rule, "the person said no")),
             Standing::Waiting(id) => {
                 let message = format!("`{}` was not called: it waits for a person's approval, `{id}`", facts.function);

@@ -84,21 +84,21 @@ impl Policy {
         allowed.is_empty() || facts.is_fetch() || allowed.iter().any(is_named)
     }
 
-    /// What is decided of a call, which counts where its rule has a budget.
+    /// What is decided of a call, and the rule whose budget it will use up. It does not count yet.
     ///
     /// # Errors
     ///
     /// `Policy`, with the rule that denies it, or whose budget is used up.
-    pub(crate) fn decide(&self, facts: &Facts<'_>) -> Result<Decision, CallError> {
+    pub(crate) fn decide(&self, facts: &Facts<'_>) -> Result<(Decision, Option<&PolicyRule>), CallError> {
         let (decision, rule) = self.judge(facts);
+        let spends = rule.filter(|rule| decision.verdict == Verdict::Allow && rule.budget != Budget::default());
         let decided = match (decision.verdict, rule) {
             (Verdict::Deny, Some(rule)) => Err(denied(facts, rule)),
             (Verdict::Deny, None) => Err(unlisted(facts)),
-            (Verdict::Allow, Some(rule)) => self.spend(facts, rule),
-            (Verdict::Allow | Verdict::Ask, _) => Ok(()),
+            (Verdict::Allow | Verdict::Ask, _) => spends.map_or(Ok(()), |rule| self.check_budget(facts, rule, false)),
         };
         match decided {
-            Ok(()) => Ok(decision),
+            Ok(()) => Ok((decision, spends)),
             Err(error) => Err(error.with_decision(Decision {
                 verdict: Verdict::Deny,
                 ..decision
@@ -106,7 +106,12 @@ impl Policy {
         }
     }
 
-    fn spend(&self, facts: &Facts<'_>, rule: &PolicyRule) -> Result<(), CallError> {
+    /// Whether a rule allows a call more, which then counts if it `spends`.
+    ///
+    /// # Errors
+    ///
+    /// `Policy` if not.
+    pub(super) fn check_budget(&self, facts: &Facts<'_>, rule: &PolicyRule, spends: bool) -> Result<(), CallError> {
         let Budget { per_run, per_minute, .. } = rule.budget;
         let used_up = |limit: u32, time: &str| {
             let calls = if limit == 1 { "call" } else { "calls" };
@@ -114,11 +119,16 @@ impl Policy {
             CallError::policy(message).with_hint(format!("its budget is for {}", scope(rule)))
         };
         if let Some(limit) = per_run
-            && !self.count_in_run(&facts.run.id, &rule.name, limit)
+            && !self.may_be_used(&facts.run.id, &rule.name, (limit, spends))
         {
             return Err(used_up(limit, "in one run"));
         }
-        let reached = self.approvals.spend(&rule.name, &limits(rule), SystemTime::now());
+        let (limits, now) = (limits(rule), SystemTime::now());
+        let reached = match (limits.as_slice(), spends) {
+            ([], _) => Ok(None),
+            (limits, true) => self.approvals.spend(&rule.name, limits, now),
+            (limits, false) => self.approvals.reached(&rule.name, limits, now),
+        };
         let reached = reached.map_err(|error| {
             let message = format!("the calls that {} allows cannot be counted, so that none is made", named(rule));
             CallError::policy(message).with_internal(format!("budget: {error}: {:?}", std::error::Error::source(&error)))
@@ -130,8 +140,8 @@ impl Policy {
         }
     }
 
-    /// Counts a use of a rule in a run, if it may be used once more.
-    fn count_in_run(&self, run: &str, rule: &str, limit: u32) -> bool {
+    /// Whether a rule may be used once more in a run, which then counts if it `spends`.
+    fn may_be_used(&self, run: &str, rule: &str, (limit, spends): (u32, bool)) -> bool {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if !runs.iter().any(|uses| uses.run == run) {
             if runs.len() >= MAX_RUNS {
@@ -147,7 +157,7 @@ impl Policy {
         };
         let used = uses.rules.entry(rule.to_owned()).or_default();
         let may_be_used = *used < limit;
-        *used += u32::from(may_be_used);
+        *used += u32::from(may_be_used && spends);
         may_be_used
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::arguments::Arguments;
 use crate::call::CallRequest;
 use crate::function_source::FoundFunction;
-use crate::json_text::{find_big_integer, has_long_number};
+use crate::json_text::{canonical, find_big_integer, has_long_number};
 use crate::run_context::RunContext;
 
 /// The server that `fetch` counts as.
@@ -143,10 +143,11 @@ impl<'a> Facts<'a> {
         shown
     }
 
-    /// All that is sent, in one text that is another for any other call. Where numbers in the body are exact counts, too.
+    /// All that is sent, in one text that is another for any other call, but the same for members of objects in another order.
+    /// Where numbers in the body are exact counts, too.
     pub(crate) fn canonical(&self) -> String {
         let body = match self.called {
-            Called::Function(_, arguments) => arguments.body.as_ref().map(|body| body.text.get()),
+            Called::Function(_, arguments) => arguments.body.as_ref().map(|body| canonical(body.text.get())),
             Called::Fetch { .. } => None,
         };
         json!([self.function, self.operation, sorted(self.arguments()), body, self.page]).to_string()

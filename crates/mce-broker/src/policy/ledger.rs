@@ -1,9 +1,9 @@
-//! What the policy keeps across restarts, in SQLite: calls that wait for a person, what people allowed always, and how often
-//! budgets were used. Opened when first needed. Time comes from the caller.
+//! What the policy keeps across restarts, in SQLite: calls that wait for a person, what people allowed always, and (`uses`) how
+//! often budgets were used. Opened when first needed. Time comes from the caller.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use fs_err::OpenOptions;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
@@ -124,12 +124,20 @@ impl<'a> Question<'a> {
 /// What became of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It was approved, which has now been used.
-    Approved(String),
+    /// It was approved.
+    Approved,
     /// It was denied.
     Denied(String),
     /// Nobody has answered yet.
     Waiting(String),
+}
+
+/// By which a yes to one call is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OneYes {
+    pub(crate) id: String,
+    /// Until when it is good.
+    expires_ms: i64,
 }
 
 /// The ledger.
@@ -301,9 +309,61 @@ impl Approvals {
         })
     }
 
-    /// Uses an answer to this question, if there is one; else lets it wait for `time`. An approval is used before the call is
-    /// sent, by one of all processes.
-    pub(crate) fn claim(&self, question: Question<'_>, now: SystemTime, time: Duration) -> Result<Standing, ApprovalError> {
+    /// Whether a person said yes to this question, and nobody has used that.
+    pub(crate) fn is_approved(&self, question: Question<'_>, now: SystemTime) -> Result<bool, ApprovalError> {
+        if !self.file.exists() {
+            return Ok(false);
+        }
+        self.with(|connection| {
+            let mut select =
+                connection.prepare_cached("SELECT 1 FROM approvals WHERE digest = ?1 AND state = 'approved' AND expires_ms > ?2")?;
+            Ok(select.exists(params![question.digest, milliseconds(now)])?)
+        })
+    }
+
+    /// Uses a yes to this question, if there is one: one of all processes does.
+    pub(crate) fn claim(&self, question: Question<'_>, now: SystemTime) -> Result<Option<OneYes>, ApprovalError> {
+        self.with(|connection| {
+            let claimed = connection.query_row(
+                "DELETE FROM approvals WHERE digest = ?1 AND state = 'approved' AND expires_ms > ?2 RETURNING id, expires_ms",
+                params![question.digest, milliseconds(now)],
+                |row| {
+                    Ok(OneYes {
+                        id: row.get(0)?,
+                        expires_ms: row.get(1)?,
+                    })
+                },
+            );
+            Ok(claimed.optional()?)
+        })
+    }
+
+    /// Keeps a yes that was not used after all, for the same call: one that was claimed, or one that was just given, which is good
+    /// for `time`.
+    pub(crate) fn give_back(
+        &self,
+        question: Question<'_>,
+        claimed: Option<OneYes>,
+        (now, time): (SystemTime, Duration),
+    ) -> Result<(), ApprovalError> {
+        let yes = match claimed {
+            Some(yes) => yes,
+            None => OneYes {
+                id: new_id()?,
+                expires_ms: milliseconds(now + time),
+            },
+        };
+        self.with(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            transaction.execute("DELETE FROM approvals WHERE digest = ?1", [question.digest])?;
+            insert(&transaction, question, &yes, "approved")?;
+            transaction.commit()?;
+            Ok(())
+        })
+    }
+
+    /// What became of this question; one that nobody asked before waits for `time`.
+    pub(crate) fn ask(&self, question: Question<'_>, now: SystemTime, time: Duration) -> Result<Standing, ApprovalError> {
         let id = new_id()?;
         self.with(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -314,15 +374,14 @@ impl Approvals {
                 })
                 .optional()?;
             let standing = match known {
-                Some((id, state)) if state == "approved" => {
-                    transaction.execute("DELETE FROM approvals WHERE id = ?1", [&id])?;
-                    Standing::Approved(id)
-                }
+                Some((_, state)) if state == "approved" => Standing::Approved,
                 Some((id, state)) if state == "denied" => Standing::Denied(id),
                 Some((id, _)) => Standing::Waiting(id),
                 None => {
-                    insert(&transaction, &id, question, milliseconds(now + time))?;
-                    Standing::Waiting(id)
+                    let expires_ms = milliseconds(now + time);
+                    let asked = OneYes { id, expires_ms };
+                    insert(&transaction, question, &asked, "waiting")?;
+                    Standing::Waiting(asked.id)
                 }
             };
             transaction.commit()?;
@@ -330,36 +389,7 @@ impl Approvals {
         })
     }
 
-    /// Counts one use of a rule. Each limit is a number of uses in a time.
-    ///
-    /// # Errors
-    ///
-    /// The store's; none where a limit is reached: then it is the answer, and nothing is counted.
-    pub(crate) fn spend(&self, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> Result<Option<u32>, ApprovalError> {
-        let Some(longest) = limits.iter().map(|(_, time)| *time).max() else {
-            return Ok(None);
-        };
-        self.with(|connection| {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            transaction.execute(
-                "DELETE FROM uses WHERE rule = ?1 AND at_ms <= ?2",
-                params![rule, since(now, longest)],
-            )?;
-            if let Some(limit) = reached(&transaction, rule, limits, now)? {
-                return Ok(Some(limit));
-            }
-            transaction.execute("INSERT INTO uses VALUES (?1, ?2)", params![rule, milliseconds(now)])?;
-            transaction.commit()?;
-            Ok(None)
-        })
-    }
-
-    /// The limit of a rule that is reached, if one is. Counts nothing.
-    pub(crate) fn reached(&self, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> Result<Option<u32>, ApprovalError> {
-        self.with(|connection| Ok(reached(connection, rule, limits, now)?))
-    }
-
-    fn with<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T, ApprovalError>) -> Result<T, ApprovalError> {
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T, ApprovalError>) -> Result<T, ApprovalError> {
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(connection) = connection.as_mut() {
             return work(connection);
@@ -373,23 +403,7 @@ impl Approvals {
     }
 }
 
-/// When a time began that ends now.
-fn since(now: SystemTime, time: Duration) -> i64 {
-    milliseconds(now.checked_sub(time).unwrap_or(UNIX_EPOCH))
-}
-
-fn reached(connection: &Connection, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> rusqlite::Result<Option<u32>> {
-    for (limit, time) in limits {
-        let count = "SELECT count(*) FROM uses WHERE rule = ?1 AND at_ms > ?2";
-        let used: i64 = connection.query_row(count, params![rule, since(now, *time)], |row| row.get(0))?;
-        if used >= i64::from(*limit) {
-            return Ok(Some(*limit));
-        }
-    }
-    Ok(None)
-}
-
-fn insert(connection: &Connection, id: &str, question: Question<'_>, expires_ms: i64) -> Result<(), ApprovalError> {
+fn insert(connection: &Connection, question: Question<'_>, yes: &OneYes, state: &str) -> Result<(), ApprovalError> {
     let waiting: i64 = connection.query_row("SELECT count(*) FROM approvals", [], |row| row.get(0))?;
     if waiting >= MAX_WAITING {
         return Err(ApprovalError::TooMany);
@@ -405,8 +419,20 @@ fn insert(connection: &Connection, id: &str, question: Question<'_>, expires_ms:
         rule,
     } = question;
     connection.execute(
-        "INSERT INTO approvals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting', ?10)",
-        params![id, digest, function, operation, effect, arguments, asker, client, rule, expires_ms],
+        "INSERT INTO approvals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        params![
+            yes.id,
+            digest,
+            function,
+            operation,
+            effect,
+            arguments,
+            asker,
+            client,
+            rule,
+            state,
+            yes.expires_ms
+        ],
     )?;
     Ok(())
 }
@@ -451,6 +477,8 @@ fn new_id() -> Result<String, ApprovalError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
 
     fn question(digest: &str) -> Question<'_> {
@@ -473,14 +501,14 @@ mod tests {
         let start = UNIX_EPOCH + Duration::from_secs(1000);
         let time = Duration::from_mins(10);
         for number in 0..MAX_WAITING {
-            let standing = approvals.claim(question(&number.to_string()), start, time).unwrap();
+            let standing = approvals.ask(question(&number.to_string()), start, time).unwrap();
             assert!(matches!(standing, Standing::Waiting(_)));
         }
-        let refused = approvals.claim(question("one more"), start, time).unwrap_err();
+        let refused = approvals.ask(question("one more"), start, time).unwrap_err();
         assert_eq!(refused.to_string(), "more than 100 calls wait for approval");
         // What waits already is asked about once only.
-        assert!(approvals.claim(question("7"), start, time).is_ok());
-        assert!(approvals.claim(question("one more"), start + time, time).is_ok());
+        assert!(approvals.ask(question("7"), start, time).is_ok());
+        assert!(approvals.ask(question("one more"), start + time, time).is_ok());
     }
 
     #[test]
@@ -489,11 +517,11 @@ mod tests {
         let approvals = Approvals::new(&folder.path().join("approvals.db"));
         let start = UNIX_EPOCH + Duration::from_secs(1000);
         let time = Duration::from_secs(10);
-        let Standing::Waiting(id) = approvals.claim(question("a"), start, time).unwrap() else {
+        let Standing::Waiting(id) = approvals.ask(question("a"), start, time).unwrap() else {
             panic!()
         };
         approvals.answer(&id, ApprovalAnswer::Once, start + Duration::from_secs(9)).unwrap();
-        let late = approvals.claim(question("a"), start + time, time).unwrap();
+        let late = approvals.ask(question("a"), start + time, time).unwrap();
         assert!(matches!(late, Standing::Waiting(other) if other != id));
     }
 }

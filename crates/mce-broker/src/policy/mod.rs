@@ -11,6 +11,7 @@ mod ledger;
 mod rules;
 mod server;
 mod text;
+mod uses;
 
 pub(crate) use self::decide::Policy;
 pub use self::decision::Decision;

@@ -10,7 +10,7 @@ use crate::call_error::CallError;
 pub(crate) fn check_fetch(policy: &Policy, facts: &Facts<'_>) -> Result<(), CallError> {
     if policy.settings.is_read_only && facts.effect != Effect::Read {
         let message = format!("everything is read-only, and a request with `{}` is not", facts.operation);
-        return Err(CallError::policy(message).with_hint("`GET` and `HEAD` may be used"));
+        return Err(CallError::policy(message).with_hint("`GET`, `HEAD` and `OPTIONS` may be used"));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use mce_config::{Era, Origin};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -56,7 +56,13 @@ pub(super) struct Server {
     pub(super) opening: Opening,
     // Held for one look; never while something is awaited.
     inner: Mutex<Inner>,
-    calls: Semaphore,
+    calls: Arc<Semaphore>,
+}
+
+/// The place of one call among those that are under way, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct CallPlace {
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 /// What a server's connection looks like from outside.
@@ -81,7 +87,7 @@ impl Server {
         Arc::new(Self {
             opening,
             inner: Mutex::new(inner),
-            calls: Semaphore::new(permits.min(Semaphore::MAX_PERMITS)),
+            calls: Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS))),
         })
     }
 
@@ -112,21 +118,30 @@ impl Server {
         }
     }
 
-    /// Calls a tool. It is sent a second time only if the connection had broken before it was sent.
+    fn busy(&self) -> UpstreamError {
+        UpstreamError::Busy {
+            server: self.name(),
+            limit: self.opening.settings.upstream.concurrency,
+        }
+    }
+
+    /// Waits until one call more may be under way.
+    pub(super) async fn place(&self) -> Result<CallPlace, UpstreamError> {
+        let acquired = timeout(self.opening.settings.upstream.call_timeout, Arc::clone(&self.calls).acquire_owned()).await;
+        // The semaphore is never closed.
+        Ok(CallPlace {
+            _permit: acquired.map_err(|_| self.busy())?.ok(),
+        })
+    }
+
+    /// Calls a tool, in a place of its own. It is sent a second time only if the connection had broken before it was sent.
     pub(super) async fn call(self: &Arc<Self>, call: &Call<'_>) -> Result<ToolAnswer, UpstreamError> {
         let settings = &self.opening.settings.upstream;
-        let busy = |_| UpstreamError::Busy {
-            server: self.name(),
-            limit: settings.concurrency,
-        };
-        let permit = timeout(settings.call_timeout, self.calls.acquire()).await.map_err(busy)?;
-        // The semaphore is never closed; held until the call has ended.
-        let _permit = permit.ok();
         let mut is_first = true;
         loop {
             let connection = self.connection().await?;
             let entering = connection.callers.enter(call.client);
-            let entered = timeout(settings.call_timeout, entering).await.map_err(busy)?;
+            let entered = timeout(settings.call_timeout, entering).await.map_err(|_| self.busy())?;
             let answered = self
                 .within_time(UpstreamStep::Call, call.client, connection.call(call, &entered))
                 .await;

@@ -58,6 +58,7 @@ use crate::pinned_resolver::PinnedResolver;
 use crate::redact::{Learned, Redactor};
 use crate::vault::Vault;
 use connection::{Call, Connection};
+pub(crate) use link::CallPlace;
 use link::{Seen, Server};
 use notes::Notes;
 use open::Opening;
@@ -241,6 +242,17 @@ impl Upstreams {
     /// If the tool did not answer; [`UpstreamError::may_have_effects`] says whether it may have worked. An answer that says
     /// that the tool failed is no error of this.
     pub async fn call_tool(&self, call: ToolCall<'_>) -> Result<ToolAnswer, UpstreamError> {
+        let _place = self.place(call.server).await?;
+        self.call_tool_in_place(call).await
+    }
+
+    /// Waits until one call more of a server's tools may be under way.
+    pub(crate) async fn place(&self, server: &str) -> Result<CallPlace, UpstreamError> {
+        self.server(server)?.place().await
+    }
+
+    /// As [`Upstreams::call_tool`], of one who has a place and keeps it until then.
+    pub(crate) async fn call_tool_in_place(&self, call: ToolCall<'_>) -> Result<ToolAnswer, UpstreamError> {
         let server = self.server(call.server)?;
         let call = Call {
             tool: call.tool,

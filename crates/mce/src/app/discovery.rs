@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mce_broker::{UpstreamStatus, Upstreams};
 use mce_catalog::catalog::{Catalog, SearchQuery, ServerSummary};
-use mce_catalog::function::{Effect, Function, Target, Types};
+use mce_catalog::function::{Effect, Function, Parameter, Target, Types};
 use mce_catalog::lookup::LookupError;
 use mce_catalog::observed;
 use mce_catalog::schema;
@@ -418,16 +418,16 @@ impl Discovery {
         Some((format!("{}.{}", function.server, function.python), function.effect))
     }
 
+    /// Whether a function, if it can be found, has an argument of this name beside its body.
+    pub(crate) fn has_argument(&self, reference: &str, name: &str) -> bool {
+        let function = self.catalog.resolve(reference).ok();
+        function.is_some_and(|function| parameter_of(&function, name).is_some())
+    }
+
     /// What a word of the command line means as the value of this argument: a text where only a text will do, else JSON.
     pub(crate) fn argument_from_text(&self, reference: &str, name: &str, text: &str) -> Result<Box<RawValue>, Failure> {
         let function = self.catalog.resolve(reference).ok();
-        let wanted = function.as_ref().and_then(|function| {
-            function.parameters.iter().find(|parameter| {
-                [&parameter.key, &parameter.original, &parameter.python]
-                    .into_iter()
-                    .any(|known| known == name)
-            })
-        });
+        let wanted = function.as_ref().and_then(|function| parameter_of(function, name));
         let is_text = wanted.zip(function.as_ref()).is_some_and(|(parameter, function)| {
             let types = self.types_for(function);
             schema::resolve(&parameter.schema, &types)
@@ -439,6 +439,14 @@ impl Discovery {
             Ok(_) | Err(_) => to_raw_value(text).map_err(Failure::internal),
         }
     }
+}
+
+fn parameter_of<'f>(function: &'f Function, name: &str) -> Option<&'f Parameter> {
+    function.parameters.iter().find(|parameter| {
+        [&parameter.key, &parameter.original, &parameter.python]
+            .into_iter()
+            .any(|known| known == name)
+    })
 }
 
 fn listed(names: &[String]) -> String {

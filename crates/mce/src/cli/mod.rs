@@ -208,12 +208,11 @@ pub(crate) struct SearchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CallArgs {
-    /// `SERVER.FUNCTION` or `SERVER:METHOD /path`
-    #[arg(value_name = "FUNCTION")]
-    pub(crate) function: String,
-    /// `--json '{"argument": value}'`, or `--ARGUMENT VALUE` for each; a value is JSON, else a text
-    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) arguments: Vec<String>,
+    /// `SERVER.FUNCTION` or `SERVER:METHOD /path`, then `--json '{"argument": value}'`, or `--ARGUMENT VALUE` for each; a value is
+    /// JSON, else a text. `--config` and `--env-file` are this program's after the function too, unless that has an argument of
+    /// the same name: then type them before it
+    #[arg(value_names = ["FUNCTION", "ARGUMENTS"], num_args = 1.., required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

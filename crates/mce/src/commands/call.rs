@@ -1,13 +1,15 @@
 //! `mce call FUNCTION`: one call, as a program would make it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::exec::pretty;
 use crate::app::{App, Behalf};
-use crate::cli::CallArgs;
+use crate::cli::{CallArgs, Cli};
 use crate::failure::Failure;
 use crate::setup::Setup;
 
@@ -24,17 +26,27 @@ struct CallSettings {
 }
 
 pub(crate) async fn call(setup: &Setup, args: CallArgs) -> Result<ExitCode, Failure> {
-    let meant = meant(args.arguments)?;
+    let mut words = args.words;
+    if words.last().is_some_and(|last| matches!(last.as_str(), "--help" | "-h")) {
+        let help = Cli::command()
+            .find_subcommand_mut("call")
+            .map(|command| command.render_help().to_string());
+        setup.terminal.line(help.unwrap_or_default());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let function = words.remove(0);
+    let mut meant = meant(words)?;
+    let setup = &with_options(setup, &function, &mut meant.single);
     let app = App::open(setup, setup.settings()?)?;
     let is_json = meant.json.is_some();
     let mut arguments = meant.json.unwrap_or_default();
     for (name, text) in meant.single {
-        let value = app.discovery().argument_from_text(&args.function, &name, &text)?;
+        let value = app.discovery().argument_from_text(&function, &name, &text)?;
         arguments.insert(name, value);
     }
     let value = app
         .call(
-            &args.function,
+            &function,
             &to_raw_value(&arguments).map_err(Failure::internal)?,
             &Behalf::person_at(setup.terminal),
         )
@@ -43,6 +55,36 @@ pub(crate) async fn call(setup: &Setup, args: CallArgs) -> Result<ExitCode, Fail
     let text = value?.get().to_owned();
     setup.terminal.line(if is_json { text } else { pretty(&text) });
     Ok(ExitCode::SUCCESS)
+}
+
+/// The setup with those options of every command that were typed after the function, and are no arguments of it.
+fn with_options(setup: &Setup, function: &str, typed: &mut Vec<(String, String)>) -> Setup {
+    let mut changed = setup.clone();
+    let is_option = |name: &str| matches!(name, "config" | "env-file");
+    if !typed.iter().any(|(name, _)| is_option(name)) {
+        return changed;
+    }
+    let app = known(setup);
+    let is_argument = |name: &str| app.as_ref().is_some_and(|app| app.discovery().has_argument(function, name));
+    typed.retain(|(name, value)| {
+        if !is_option(name) || is_argument(name) {
+            return true;
+        }
+        let file = Some(PathBuf::from(value));
+        if name == "config" {
+            changed.global.config = file;
+        } else {
+            changed.global.env_file = file;
+        }
+        false
+    });
+    changed
+}
+
+/// What is configured without those options, if anything is: its functions may have arguments of these names.
+fn known(setup: &Setup) -> Option<App> {
+    let (settings, _) = setup.load().ok()?;
+    (!settings.servers.is_empty()).then(|| App::open(setup, settings.into()).ok())?
 }
 
 fn meant(words: Vec<String>) -> Result<CallSettings, Failure> {

@@ -212,6 +212,122 @@ fn a_call_that_waits_is_approved_by_a_command_for_exactly_itself_once() {
 }
 
 #[test]
+fn the_same_object_in_another_order_is_the_same_call() {
+    let api = api();
+    let project = project(&api, "policies:\n- {effect: write, decide: ask}\n");
+    let mut client = serve(&project);
+    let create = |body: &str| format!("from shop.functions import create_item\nresult = create_item(body={body})");
+    let id = waiting(&client.run(&create("{'name': 'a', 'price': 12345678901234567}")));
+    assert_eq!(project.run(&["approve", &id, "--yes"]).code, 0);
+    assert_ne!(waiting(&client.run(&create("{'price': 12345678901234568, 'name': 'a'}"))), id);
+    assert_eq!(client.run(&create("{'price': 12345678901234567, 'name': 'a'}"))["success"], true);
+    let sent = api.requests();
+    assert_eq!(
+        sent[0].body, br#"{"price":12345678901234567,"name":"a"}"#,
+        "it is sent as it was written"
+    );
+}
+
+#[test]
+fn a_yes_is_used_only_by_a_call_that_is_sent() {
+    let api = api();
+    let busy = "    functions:\n      createItem: {rate: 1/day}\n      deleteItem: {rate: 1/day}\n";
+    let rules = "policies:\n- {name: once, effect: write, decide: allow, budget: {per_day: 2}}\n";
+    let project = project(&api, &format!("{rules}call_timeout_seconds: 1\nbreaker_failures: 1\n"));
+    let config = std::fs::read_to_string(project.file("mce.yaml")).unwrap();
+    project.write(
+        "mce.yaml",
+        &config.replace("  time:\n", &format!("{busy}  time:\n    concurrency: 1\n")),
+    );
+    let mut client = serve(&project);
+    // The rate: the second call is approved and refused as busy, and its yes is there for the next process.
+    let eight = DELETE.replace('7', "8");
+    for code in [DELETE, &eight] {
+        let id = waiting(&client.run(code));
+        assert_eq!(project.run(&["approve", &id, "--yes"]).code, 0);
+    }
+    assert_eq!(client.run(DELETE)["success"], true);
+    for _ in 0..2 {
+        assert_eq!(client.run(&eight)["error"]["type"], "busy");
+    }
+    let state = || project.run(&["approve", "--list", "--json"]).json()[0]["state"].clone();
+    assert_eq!((state(), deletes(&api)), (json!("approved"), 1));
+    // A budget counts what is sent, too.
+    let create = "from shop.functions import create_item\nresult = create_item(body={'name': 'a'})";
+    assert_eq!(client.run(create)["success"], true);
+    assert_eq!(client.run(create)["error"]["type"], "busy");
+    drop(client);
+    let mut client = serve(&project);
+    assert_eq!(client.run(create)["success"], true);
+    assert_eq!(client.run(create)["error"]["type"], "policy");
+    // A server that is left alone after a failure takes no yes either.
+    api.answer_next(FakeAnswer::empty(500));
+    assert_eq!(
+        client.run("from shop.functions import get_item\nget_item(id='1')")["error"]["type"],
+        "api"
+    );
+    assert!(client.run(&eight)["error"]["message"].as_str().unwrap().contains("left alone"));
+    assert_eq!(state(), "approved");
+    drop(client);
+    let mut client = serve(&project);
+    assert_eq!(client.run(&eight)["success"], true);
+    waiting(&client.run(&eight));
+    assert_eq!(deletes(&api), 2);
+}
+
+#[test]
+fn a_yes_waits_for_a_place_at_an_mcp_server() {
+    let api = api();
+    let project = project(&api, "policies:\n- {function: mcp__time__echo, decide: ask}\n");
+    let config = std::fs::read_to_string(project.file("mce.yaml")).unwrap();
+    project.write(
+        "mce.yaml",
+        &config.replace("  time:\n", "  time:\n    concurrency: 1\n    timeout: 2\n"),
+    );
+    let mut client = serve(&project);
+    let echo = "from time_.functions import echo\nresult = echo(name='a')";
+    let id = waiting(&client.run(echo));
+    assert_eq!(project.run(&["approve", &id, "--yes"]).code, 0);
+    // The first two calls hold the place for two seconds each.
+    let busy = "import asyncio\nfrom time_.aio import never, echo\n\nasync def after(seconds, call):\n    \
+        await asyncio.sleep(seconds)\n    await call\n\nasync def main():\n    \
+        calls = [never(), after(1, never()), after(1.5, echo(name='a'))]\n    \
+        return [str(error) for error in await asyncio.gather(*calls, return_exceptions=True)]\n";
+    let answer = client.run(busy);
+    assert!(answer["data"][2].as_str().unwrap().contains("is busy"), "{answer}");
+    let listed = project.run(&["approve", "--list", "--json"]).json();
+    assert_eq!(listed[0]["state"], "approved", "{answer}");
+    let answer = client.run(echo);
+    assert_eq!(answer["success"], true, "{answer}");
+    waiting(&client.run(echo));
+}
+
+#[tokio::test]
+async fn a_yes_that_was_just_given_is_kept_where_the_call_is_not_sent() {
+    let api = api();
+    let project = project(&api, "call_timeout_seconds: 1\n");
+    let config = std::fs::read_to_string(project.file("mce.yaml")).unwrap();
+    project.write(
+        "mce.yaml",
+        &config.replace("  time:\n", "    functions:\n      deleteItem: {rate: 1/day}\n  time:\n"),
+    );
+    for era in ERAS {
+        let before = deletes(&api);
+        let client = Person::able().deciding("allow once").connect(&project, era).await;
+        client.run("python", DELETE).await;
+        assert_eq!(client.run("python", DELETE).await["error"]["type"], "busy");
+        assert_eq!(client.run("python", DELETE).await["error"]["type"], "busy");
+        let asked = client.asked().iter().filter(|asked| *asked != "roots").count();
+        assert_eq!((asked, deletes(&api)), (2, before + 1), "{era:?}");
+        drop(client);
+        let client = Person::able().deciding("deny").connect(&project, era).await;
+        assert_eq!(client.run("python", DELETE).await["success"], true, "{era:?}");
+        assert_eq!(client.run("python", DELETE).await["error"]["type"], "policy");
+        assert_eq!(deletes(&api), before + 2);
+    }
+}
+
+#[test]
 fn an_approval_is_used_once_by_all_processes_together() {
     let api = api();
     let project = project(&api, "");

@@ -6,6 +6,40 @@ use serde_json::{Value, json};
 use crate::project::{Ended, Project, shop_config, shop_document};
 
 #[test]
+fn options_of_every_command_may_stand_after_the_function() {
+    let api = FakeApi::start();
+    let project = Project::empty();
+    let mut document = shop_document();
+    let parameter = json!({"name": "config", "in": "query", "schema": {"type": "string"}});
+    document["paths"]["/configured"]["get"] = json!({"operationId": "configured", "parameters": [parameter], "responses": {}});
+    project.write("shop.json", &document.to_string());
+    project.write("other/mce.yaml", &shop_config(&api, "").replace("./shop.json", "../shop.json"));
+    project.write("other/.env", "SHOP_TOKEN=one-token-8842");
+    project.write("two.env", "SHOP_TOKEN=two-token-8842");
+    assert_eq!(project.run(&["compile", "--config", "other/mce.yaml"]).code, 0);
+    let sent = |words: &[&str]| {
+        let ended = project.run(&[&["call"], words].concat());
+        assert_eq!(ended.code, 0, "{ended:?}");
+        let request = api.take_requests().remove(0);
+        (
+            request.target.clone(),
+            request.header("authorization").unwrap_or_default().to_owned(),
+        )
+    };
+    let get = ["shop.get_item", "--id", "5", "--config", "other/mce.yaml"];
+    assert_eq!(sent(&get), ("/v1/items/5".to_owned(), "Bearer one-token-8842".to_owned()));
+    let with_variables = [&get[..], &["--env-file=two.env"]].concat();
+    assert_eq!(sent(&with_variables).1, "Bearer two-token-8842");
+    // The name of an argument is the argument, where the option was typed before the function.
+    let both = ["--config", "other/mce.yaml", "shop.configured", "--config", "a"];
+    assert_eq!(sent(&both).0, "/v1/configured?config=a");
+    assert_eq!(
+        project.run(&["call", "shop.get_item", "--config", "none.yaml"]).error()["type"],
+        "config"
+    );
+}
+
+#[test]
 fn exit_codes_are_0_1_and_2() {
     let project = Project::empty();
     let check = |args: &[&str], code: i32| assert_eq!(project.run(args).code, code, "{args:?}");

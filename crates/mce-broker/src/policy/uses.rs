@@ -1,0 +1,55 @@
+//! How often rules with a budget were used, in the ledger: in rolling times, by all processes together.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use super::ledger::{ApprovalError, Approvals};
+use crate::state_file::milliseconds;
+
+impl Approvals {
+    /// Counts one use of a rule. Each limit is a number of uses in a time.
+    ///
+    /// # Errors
+    ///
+    /// The store's; none where a limit is reached: then it is the answer, and nothing is counted.
+    pub(crate) fn spend(&self, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> Result<Option<u32>, ApprovalError> {
+        let Some(longest) = limits.iter().map(|(_, time)| *time).max() else {
+            return Ok(None);
+        };
+        self.with(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            transaction.execute(
+                "DELETE FROM uses WHERE rule = ?1 AND at_ms <= ?2",
+                params![rule, since(now, longest)],
+            )?;
+            if let Some(limit) = reached(&transaction, rule, limits, now)? {
+                return Ok(Some(limit));
+            }
+            transaction.execute("INSERT INTO uses VALUES (?1, ?2)", params![rule, milliseconds(now)])?;
+            transaction.commit()?;
+            Ok(None)
+        })
+    }
+
+    /// The limit of a rule that is reached, if one is. Counts nothing.
+    pub(crate) fn reached(&self, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> Result<Option<u32>, ApprovalError> {
+        self.with(|connection| Ok(reached(connection, rule, limits, now)?))
+    }
+}
+
+/// When a time began that ends now.
+fn since(now: SystemTime, time: Duration) -> i64 {
+    milliseconds(now.checked_sub(time).unwrap_or(UNIX_EPOCH))
+}
+
+fn reached(connection: &Connection, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> rusqlite::Result<Option<u32>> {
+    for (limit, time) in limits {
+        let count = "SELECT count(*) FROM uses WHERE rule = ?1 AND at_ms > ?2";
+        let used: i64 = connection.query_row(count, params![rule, since(now, *time)], |row| row.get(0))?;
+        if used >= i64::from(*limit) {
+            return Ok(Some(*limit));
+        }
+    }
+    Ok(None)
+}
