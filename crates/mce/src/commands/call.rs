@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
+use clap::Parser;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::exec::pretty;
@@ -28,10 +28,9 @@ struct CallSettings {
 pub(crate) async fn call(setup: &Setup, args: CallArgs) -> Result<ExitCode, Failure> {
     let mut words = args.words;
     if words.last().is_some_and(|last| matches!(last.as_str(), "--help" | "-h")) {
-        let help = Cli::command()
-            .find_subcommand_mut("call")
-            .map(|command| command.render_help().to_string());
-        setup.terminal.line(help.unwrap_or_default());
+        if let Err(help) = Cli::try_parse_from(["mce", "call", "--help"]) {
+            setup.terminal.line(help.to_string());
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let function = words.remove(0);
