@@ -8,7 +8,7 @@ use crate::reader::{found, one_of};
 use crate::setting_fields::SettingFields;
 use crate::{
     AuditArguments, AuditSettings, AuditSync, CallSettings, ClientSettings, ConfigError, DockerSettings, EnhanceSettings, LimitSettings,
-    PaceSettings, RecipeSettings, ResultFormat, ResultSettings, SandboxSettings, ServeSettings, Settings, Surface,
+    PaceSettings, RecipeSettings, ResultFormat, ResultSettings, SandboxSettings, ServeSettings, Settings, Surface, python_environment,
 };
 
 const LOG_LEVELS: [&str; 8] = ["info", "trace", "debug", "warn", "warning", "error", "critical", "off"];
@@ -48,6 +48,7 @@ pub(crate) struct Known {
 pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Result<Settings, ConfigError> {
     warn_of_no_effect(fields);
     let data_dir = data_dir(fields, known.default_data_dir)?;
+    let python = python_of_setup(&data_dir);
     let settings = Settings {
         audit: audit(fields, &data_dir)?,
         data_dir,
@@ -68,7 +69,7 @@ pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Resu
             breaker_failures: fields.count("breaker_failures", 5, 0..=1_000_000)?,
         },
         client: client(fields)?,
-        sandbox: sandbox(fields)?,
+        sandbox: sandbox(fields, &python)?,
         results: results(fields)?,
         recipes: recipes(fields)?,
         serve: serve(fields)?,
@@ -189,11 +190,21 @@ fn results(fields: &mut SettingFields<'_, '_>) -> Result<ResultSettings, ConfigE
     })
 }
 
-fn sandbox(fields: &mut SettingFields<'_, '_>) -> Result<SandboxSettings, ConfigError> {
+/// The interpreter of the virtual environment that `mce setup --python` made, if it did, else that of the machine.
+fn python_of_setup(data_dir: &Path) -> String {
+    let python = python_environment(data_dir).join("bin/python");
+    if python.is_file() {
+        python.display().to_string()
+    } else {
+        "python3".to_owned()
+    }
+}
+
+fn sandbox(fields: &mut SettingFields<'_, '_>, python_of_setup: &str) -> Result<SandboxSettings, ConfigError> {
     let is_path = |field: &Field| field.scalar("").is_ok_and(|text| text.contains('/'));
     let python = match fields.field("python") {
         Some(field) if is_path(&field) => fields.reader.path("python", &field)?.display().to_string(),
-        Some(_) | None => fields.text("python", "python3")?,
+        Some(_) | None => fields.text("python", python_of_setup)?,
     };
     Ok(SandboxSettings {
         is_warm: fields.word("sandbox_mode", &["warm", "cold"])? == "warm",

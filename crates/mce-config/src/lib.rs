@@ -7,6 +7,7 @@ mod auth;
 mod connection;
 mod discover;
 mod dotenv;
+mod entry;
 pub mod env;
 mod error;
 mod expand;
@@ -47,6 +48,10 @@ mod view_fields;
 mod yaml;
 
 pub use connection::ConnectionSettings;
+pub use entry::{
+    ClientFile, Edited, EntryChange, EntryError, EntryOutcome, Launch, client_files, client_names, edit_entry, has_own_code_mode,
+    read_client_file,
+};
 pub use error::ConfigError;
 pub use file::MAX_FILE_BYTES;
 pub use headers::{is_secret_header, is_secret_variable};
@@ -60,7 +65,7 @@ pub use secret_source::{MAX_SECRET_BYTES, SecretSource};
 pub use settings::{
     AuditArguments, AuditSettings, AuditSync, Auth, CallSettings, ClientSettings, Credential, DockerSettings, EnhanceSettings,
     LimitSettings, Location, Origin, PaceSettings, RecipeSettings, ResultFormat, ResultSettings, SandboxSettings, ServeSettings,
-    ServerSettings, SessionAuth, Settings, Surface, Unresolved,
+    ServerSettings, SessionAuth, Settings, Surface, Unresolved, python_environment,
 };
 pub use source::{EntrySource, Place, Source};
 pub use upstream::{Era, HttpServer, HttpTransport, OAuthSettings, StdioServer, UpstreamSettings};

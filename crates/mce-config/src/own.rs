@@ -91,6 +91,12 @@ impl Ourselves<'_> {
             || names_serving(&words)
     }
 
+    /// Whether it is one whose place this one takes that is started.
+    pub(crate) fn is_a_predecessor(words: &[String]) -> bool {
+        let mut parts = words.iter().flat_map(|word| word.split(['/', '\\', ' '])).map(plain_name);
+        parts.any(|part| PREDECESSORS.contains(&part.as_str()))
+    }
+
     fn runs(&self, words: &[&str], depth: u8) -> bool {
         let Some((program, rest)) = words.split_first().filter(|_| depth < 8) else {
             return false;

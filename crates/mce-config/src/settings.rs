@@ -1,7 +1,7 @@
 //! What is meant: typed settings with all defaults filled in. Read by `load`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::{ConnectionSettings, EntrySource, HttpServer, PolicySettings, Rate, Secret, StdioServer, UpstreamSettings, ViewSettings};
@@ -349,7 +349,8 @@ pub struct SandboxSettings {
     pub is_warm: bool,
     /// Workers kept ready. `MCE_WARM_POOL_SIZE`, default 2.
     pub pool_size: usize,
-    /// The interpreter: a path or a name in `PATH`. `MCE_PYTHON`, default `python3`.
+    /// The interpreter: a path or a name in `PATH`. `MCE_PYTHON`, default that of
+    /// [`python_environment`] where there is one, else `python3`.
     pub python: String,
     /// Runs at the same time. `MCE_MAX_CONCURRENT_RUNS`, default 16.
     pub concurrent_runs: usize,
@@ -485,4 +486,9 @@ pub struct EnhanceSettings {
     pub model: String,
     /// `MCE_LLM_API_KEY`.
     pub api_key: Option<Secret>,
+}
+
+/// Where `mce setup --python` makes a virtual environment with the data libraries.
+pub fn python_environment(data_dir: &Path) -> PathBuf {
+    data_dir.join("python")
 }

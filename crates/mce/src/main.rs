@@ -8,6 +8,7 @@ mod commands;
 mod demo;
 mod failure;
 mod logging;
+mod replaced_file;
 mod server;
 mod setup;
 mod terminal;
@@ -113,6 +114,7 @@ async fn dispatch(setup: &Setup, command: Command) -> Result<ExitCode, Failure> 
         Command::Clean(args) => commands::clean(setup, args).await,
         Command::Serve(args) => commands::serve(setup, &args).await,
         Command::Run(args) => commands::run(setup, &args).await,
+        Command::Setup(args) => commands::setup(setup, &args).await,
         Command::Config(args) => commands::config(setup, &args),
         Command::Functions(args) => commands::functions(setup, &args),
         Command::Search(args) => commands::search(setup, &args),
@@ -133,6 +135,7 @@ fn wants_json(command: &Command) -> bool {
         Command::Compile(args) => args.json,
         Command::Clean(args) => matches!(&args.then, Some(cli::CleanThen::Compile(args)) if args.json),
         Command::Config(args) => matches!(&args.command, cli::ConfigCommand::Show(args) if args.json),
+        Command::Setup(args) => args.json,
         Command::Functions(args) => args.json,
         Command::Search(args) => args.json,
         Command::Call(args) => args.words.iter().any(|word| word == "--json" || word.starts_with("--json=")),

@@ -26,20 +26,24 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
+    /// Where to look.
+    pub(crate) fn load_options(&self) -> LoadOptions {
+        LoadOptions {
+            config_file: self.global.config.clone(),
+            env_file: self.global.env_file.clone(),
+            working_dir: self.working_dir.clone(),
+            environment: self.environment.clone(),
+            arguments: self.arguments.clone(),
+        }
+    }
+
     /// Loads the configuration, without saying anything.
     ///
     /// # Errors
     ///
     /// A failure of type `config` if a file or a value is wrong.
     pub(crate) fn load(&self) -> Result<(Settings, Report), Failure> {
-        let options = LoadOptions {
-            config_file: self.global.config.clone(),
-            env_file: self.global.env_file.clone(),
-            working_dir: self.working_dir.clone(),
-            environment: self.environment.clone(),
-            arguments: self.arguments.clone(),
-        };
-        mce_config::load(&options)
+        mce_config::load(&self.load_options())
             .map_err(|error| Failure::new("config", crate::app::chain(&error)).with_hint(error.hint().unwrap_or_default()))
     }
 

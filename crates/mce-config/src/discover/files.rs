@@ -102,7 +102,8 @@ pub(crate) fn settings_of_claude(places: &Places<'_>) -> Vec<Found> {
     project.chain(person).filter_map(found).collect()
 }
 
-fn directory(root: Root, places: &Places<'_>) -> Option<PathBuf> {
+/// Where the files of a root are, if this system has it.
+pub(crate) fn directory(root: Root, places: &Places<'_>) -> Option<PathBuf> {
     let home = places.home;
     let named = |variable| places.directory_in(variable);
     match root {

@@ -9,8 +9,9 @@ mod variables;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-pub(crate) use clients::{CLIENTS, Client, Dialect, NAMED, OURS, TimeoutUnit, VariableForm};
+pub(crate) use clients::{CLIENTS, Client, Dialect, NAMED, OURS, Root, TimeoutUnit, VariableForm};
 use files::Found;
+pub(crate) use files::directory;
 
 use crate::field::Field;
 use crate::file::{MAX_CLIENT_FILE_BYTES, read_text};
@@ -268,7 +269,8 @@ impl Search<'_, '_> {
     }
 }
 
-fn parse(file: &Path, text: &str) -> Result<Node, SyntaxError> {
+/// The tree of a file of a client, by the kind of the file.
+pub(crate) fn parse(file: &Path, text: &str) -> Result<Node, SyntaxError> {
     let extension = file.extension().unwrap_or_default().to_ascii_lowercase();
     match extension.to_str() {
         Some("toml") => toml_tables::parse(text),

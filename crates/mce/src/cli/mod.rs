@@ -2,6 +2,7 @@
 
 mod audit;
 mod policy;
+mod setup;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use audit::{AuditArgs, AuditCommand, AuditSearchArgs, AuditTailArgs};
 pub(crate) use policy::{ApproveArgs, AskerArg, PolicyArgs, PolicyCheckArgs, PolicyCommand};
+pub(crate) use setup::SetupArgs;
 
 /// APIs become typed functions that a language model calls by writing code, which runs in a jail.
 #[derive(Debug, Parser)]
@@ -42,6 +44,8 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Compile, then serve MCP
     Run(ServeArgs),
+    /// Put an entry for this program into the files of MCP clients, or take it out again
+    Setup(SetupArgs),
     /// Look at the configuration
     Config(ConfigArgs),
     /// List functions, or show what a model sees of one

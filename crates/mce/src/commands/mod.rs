@@ -14,6 +14,8 @@ mod functions;
 mod policy;
 mod search;
 mod serve;
+mod setup;
+mod setup_python;
 
 pub(crate) use approve::approve;
 pub(crate) use audit::audit;
@@ -28,3 +30,4 @@ pub(crate) use functions::functions;
 pub(crate) use policy::policy;
 pub(crate) use search::search;
 pub(crate) use serve::{run, serve};
+pub(crate) use setup::setup;

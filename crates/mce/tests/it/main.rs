@@ -32,4 +32,5 @@ mod project;
 mod real_servers;
 mod secrets;
 mod serve;
+mod setup;
 mod surfaces;

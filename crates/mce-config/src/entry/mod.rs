@@ -1,0 +1,319 @@
+//! Our own entry in the files of clients: where it belongs, and how it gets there with nothing else of the file touched.
+//! Texts become texts; nothing is written here.
+
+mod clients;
+mod json;
+mod same;
+mod toml_text;
+mod yaml_text;
+
+use std::path::{Path, PathBuf};
+
+pub use clients::{ClientFile, client_files, client_names};
+
+use crate::discover::{Client, parse};
+use crate::env;
+use crate::file::{MAX_CLIENT_FILE_BYTES, read_text};
+use crate::load::Places;
+use crate::own::Ourselves;
+use crate::yaml::{Entry, Kind, Node};
+use crate::{ConfigError, LoadOptions};
+use same::is_same_beside;
+
+/// What our entry is called where there is none yet.
+const NAME: &str = "mce";
+
+/// What a client starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// An absolute path.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+/// What becomes of our entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryChange {
+    /// It is there and starts this.
+    Put(Launch),
+    /// It is not there.
+    Remove,
+}
+
+/// What an edit did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edited {
+    /// The whole text of the file.
+    pub text: String,
+    /// What is other than before.
+    pub outcome: EntryOutcome,
+}
+
+/// What is other than before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryOutcome {
+    /// There was no entry of ours.
+    Added,
+    /// It started us in another way.
+    Changed,
+    /// It was there.
+    Removed,
+    /// Nothing.
+    Unchanged,
+}
+
+/// Why a file is left as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum EntryError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] ConfigError),
+    /// It is not of its format.
+    #[error("line {line}: {message}")]
+    Syntax {
+        /// From 1; 0 if it is not known.
+        line: u64,
+        /// Without words of the file, which may be secret.
+        message: String,
+    },
+    /// What should hold the servers holds something else.
+    #[error("line {line}: `{key}` is no mapping")]
+    NoMapping {
+        /// From 1.
+        line: u64,
+        /// Where servers should be.
+        key: String,
+    },
+    /// There is an entry with our name that starts something else.
+    #[error("line {line}: `{NAME}` starts another program")]
+    Taken {
+        /// From 1.
+        line: u64,
+    },
+    /// The place is written in a way that cannot be edited without touching more.
+    #[error("our entry cannot be put there without touching other parts of the file")]
+    Form,
+}
+
+/// A value of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Written {
+    Text(String),
+    List(Vec<String>),
+    Flag(bool),
+    Number(u32),
+}
+
+impl Written {
+    fn is(&self, node: &Node) -> bool {
+        let texts = |items: &[Node]| -> Option<Vec<String>> { items.iter().map(text_of).collect() };
+        match (self, &node.kind) {
+            (Self::Text(text), Kind::Scalar(found)) => text == found,
+            (Self::List(list), Kind::List(found)) => texts(found).as_ref() == Some(list),
+            (Self::Flag(flag), Kind::Scalar(found)) => flag.to_string() == *found,
+            (Self::Number(number), Kind::Scalar(found)) => number.to_string() == *found,
+            (Self::Text(_) | Self::List(_) | Self::Flag(_) | Self::Number(_), _) => false,
+        }
+    }
+}
+
+/// Whether the client runs code over tools by itself, as its own file says: it needs no second layer of that.
+pub fn has_own_code_mode(found: &ClientFile, text: &str) -> bool {
+    let Ok(tree) = parse(&found.file, text) else { return false };
+    let (path, on) = match found.client {
+        "codex" => (["features", "code_mode"].as_slice(), "true"),
+        "goose" => (["extensions", "code_execution", "enabled"].as_slice(), "true"),
+        _ => return false,
+    };
+    below(&tree, path).and_then(text_of).is_some_and(|value| value == on)
+}
+
+/// Reads a client's file; nothing if there is none.
+///
+/// # Errors
+///
+/// [`EntryError::Read`].
+pub fn read_client_file(file: &Path) -> Result<Option<String>, EntryError> {
+    if !file.exists() {
+        return Ok(None);
+    }
+    Ok(Some(read_text(file, MAX_CLIENT_FILE_BYTES)?))
+}
+
+/// The text of a client's file with our entry as it should be. Comments, order and form of all else stay; of an entry that is there
+/// only what starts us is changed.
+///
+/// # Errors
+///
+/// [`EntryError`]; the file is to be left as it is then.
+pub fn edit_entry(options: &LoadOptions, found: &ClientFile, text: &str, change: &EntryChange) -> Result<Edited, EntryError> {
+    let client = clients::named(found.client).ok_or(EntryError::Form)?;
+    let tree = tree(&found.file, text)?;
+    let keys = section_keys(client, &tree);
+    let entries = section(&tree, keys)?;
+    let own = own_entry(options, entries);
+    let unchanged = || Edited {
+        text: text.to_owned(),
+        outcome: EntryOutcome::Unchanged,
+    };
+    let format = Format::of(&found.file);
+    let (name, edited, outcome) = match (change, own) {
+        (EntryChange::Remove, None) => return Ok(unchanged()),
+        (EntryChange::Remove, Some(own)) => (own.key.as_str(), format.remove(text, keys, &own.key), EntryOutcome::Removed),
+        (EntryChange::Put(launch), None) => {
+            if let Some(other) = entries.iter().find(|entry| entry.key == NAME) {
+                return Err(EntryError::Taken { line: other.line });
+            }
+            let fields = [starting(client, launch), clients::beside(client)].concat();
+            (NAME, format.set(text, keys, NAME, &fields), EntryOutcome::Added)
+        }
+        (EntryChange::Put(launch), Some(own)) => {
+            let fields = starting(client, launch);
+            if fields
+                .iter()
+                .all(|(key, value)| below(&own.value, &[*key]).is_some_and(|node| value.is(node)))
+            {
+                return Ok(unchanged());
+            }
+            (own.key.as_str(), format.set(text, keys, &own.key, &fields), EntryOutcome::Changed)
+        }
+    };
+    let text = edited.ok_or(EntryError::Form)?;
+    // Whatever an editor of texts did: all but our entry means what it meant, and our entry is as it should be.
+    let after = parse(&found.file, &text).map_err(|_| EntryError::Form)?;
+    let is_there = below(&after, keys).is_some_and(|section| below(section, &[name]).is_some());
+    if !is_same_beside(&tree, &after, keys, name) || is_there == (*change == EntryChange::Remove) {
+        return Err(EntryError::Form);
+    }
+    Ok(Edited { text, outcome })
+}
+
+#[derive(Clone, Copy)]
+enum Format {
+    Json,
+    Toml,
+    Yaml,
+}
+
+impl Format {
+    fn of(file: &Path) -> Self {
+        match file.extension().and_then(|extension| extension.to_str()) {
+            Some("toml") => Self::Toml,
+            Some("yaml" | "yml") => Self::Yaml,
+            Some(_) | None => Self::Json,
+        }
+    }
+
+    fn set(self, text: &str, keys: &[&str], name: &str, fields: &[(&str, Written)]) -> Option<String> {
+        match self {
+            Self::Json => json::set(text, keys, name, fields),
+            Self::Toml => toml_text::set(text, keys, name, fields),
+            Self::Yaml => yaml_text::set(text, keys, name, fields),
+        }
+    }
+
+    fn remove(self, text: &str, keys: &[&str], name: &str) -> Option<String> {
+        match self {
+            Self::Json => json::remove(text, keys, name),
+            Self::Toml => toml_text::remove(text, keys, name),
+            Self::Yaml => yaml_text::remove(text, keys, name),
+        }
+    }
+}
+
+fn tree(file: &Path, text: &str) -> Result<Node, EntryError> {
+    let tree = parse(file, text).map_err(|error| EntryError::Syntax {
+        line: error.line.unwrap_or_default(),
+        message: error.message,
+    })?;
+    match tree.kind {
+        Kind::Map(_) | Kind::Null => Ok(tree),
+        Kind::Scalar(_) | Kind::List(_) => Err(EntryError::NoMapping {
+            line: tree.line,
+            key: "the document".to_owned(),
+        }),
+    }
+}
+
+/// Where the servers of this file are, else where the client documents them to be.
+fn section_keys(client: &Client, tree: &Node) -> &'static [&'static str] {
+    let is_there = |keys: &&&'static [&'static str]| below(tree, keys).is_some();
+    let documented = client.keys.iter().min_by_key(|keys| keys.len());
+    client.keys.iter().find(is_there).or(documented).copied().unwrap_or_default()
+}
+
+fn section<'t>(tree: &'t Node, keys: &[&str]) -> Result<&'t [Entry], EntryError> {
+    match below(tree, keys) {
+        None => Ok(&[]),
+        Some(Node { kind: Kind::Null, .. }) => Ok(&[]),
+        Some(Node {
+            kind: Kind::Map(entries), ..
+        }) => Ok(entries),
+        Some(other) => Err(EntryError::NoMapping {
+            line: other.line,
+            key: keys.join("."),
+        }),
+    }
+}
+
+/// The first entry that starts this program, under any name. Those of programs whose place it takes stay as they are.
+fn own_entry<'t>(options: &LoadOptions, entries: &'t [Entry]) -> Option<&'t Entry> {
+    let home = options.environment.get("HOME").map(PathBuf::from);
+    let places = Places {
+        options,
+        home: home.as_deref(),
+    };
+    let ourselves = Ourselves {
+        executable: env::executable(),
+        path: options.environment.get("PATH").map(String::as_str),
+        directory: &options.working_dir,
+        home: places.home,
+    };
+    entries.iter().find(|entry| {
+        let words = command_of(&entry.value);
+        words
+            .split_first()
+            .is_some_and(|(command, args)| ourselves.is_started_by(command, args) && !Ourselves::is_a_predecessor(&words))
+    })
+}
+
+fn command_of(entry: &Node) -> Vec<String> {
+    let texts = |key: &str| match below(entry, &[key]).map(|node| &node.kind) {
+        Some(Kind::Scalar(text)) => vec![text.clone()],
+        Some(Kind::List(items)) => items.iter().filter_map(text_of).collect(),
+        Some(Kind::Null | Kind::Map(_)) | None => Vec::new(),
+    };
+    [texts("command"), texts("cmd"), texts("args")].concat()
+}
+
+/// What of an entry says what is started.
+fn starting(client: &Client, launch: &Launch) -> Vec<(&'static str, Written)> {
+    let command = Written::Text(launch.command.clone());
+    let args = Written::List(launch.args.clone());
+    match client.name {
+        "opencode" => {
+            let words = std::iter::once(&launch.command).chain(&launch.args).cloned().collect();
+            vec![("command", Written::List(words))]
+        }
+        "goose" => vec![("cmd", command), ("args", args)],
+        _ => vec![("command", command), ("args", args)],
+    }
+}
+
+fn below<'n>(node: &'n Node, keys: &[&str]) -> Option<&'n Node> {
+    keys.iter().try_fold(node, |node, key| match &node.kind {
+        Kind::Map(entries) => entries.iter().find(|entry| entry.key == *key).map(|entry| &entry.value),
+        Kind::Null | Kind::Scalar(_) | Kind::List(_) => None,
+    })
+}
+
+fn text_of(node: &Node) -> Option<String> {
+    match &node.kind {
+        Kind::Scalar(text) => Some(text.clone()),
+        Kind::Null | Kind::List(_) | Kind::Map(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! `mce setup` writes into the files of clients, which keep all else that they have.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::project::{Ended, Project};
+
+const CLAUDE: &str = "{\n  \"numStartups\": 7,\n  \"mcpServers\": {\"docs\": {\"command\": \"npx\", \"env\": {\"KEY\": \"${KEY}\"}}},\n  \"projects\": {}\n}\n";
+const CODEX: &str = "model = \"x\" # the best\n\n[mcp_servers.docs]\ncommand = \"npx\"\n\n[features]\ncode_mode = true\n";
+const GOOSE: &str = "# mine\nextensions:\n  docs:\n    cmd: npx\n    type: stdio\n    enabled: true\nGOOSE_MODEL: x\n";
+const ZED: &str = "// Zed\n{\n  \"theme\": \"One\", // dark\n}\n";
+
+/// A home with the files of four clients.
+fn home() -> Project {
+    let project = Project::empty();
+    project.write("home/.claude.json", CLAUDE);
+    project.write("home/.codex/config.toml", CODEX);
+    project.write("home/.config/goose/config.yaml", GOOSE);
+    project.write("home/.config/zed/settings.json", ZED);
+    project.write("mce.yaml", "discover: false\n");
+    project
+}
+
+fn text(project: &Project, name: &str) -> String {
+    std::fs::read_to_string(project.file(name)).unwrap()
+}
+
+fn outcomes(ended: &Ended) -> Vec<String> {
+    let report = ended.json();
+    let all = report.as_array().unwrap().iter();
+    all.map(|one| {
+        format!(
+            "{} {} {}",
+            one["client"].as_str().unwrap(),
+            one["outcome"].as_str().unwrap(),
+            one["surface"]
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn entries_are_put_changed_and_taken_out_and_all_else_stays() {
+    let project = home();
+    let dry = project.run(&["setup", "--all", "--dry-run", "--json"]);
+    let expected = [
+        "claude-code added \"auto\"",
+        "codex added \"direct\"",
+        "zed added \"auto\"",
+        "goose added \"auto\"",
+    ];
+    assert_eq!((dry.code, outcomes(&dry)), (0, expected.map(str::to_owned).to_vec()), "{dry:?}");
+    assert_eq!(
+        (text(&project, "home/.claude.json"), text(&project, "home/.codex/config.toml")),
+        (CLAUDE.into(), CODEX.into())
+    );
+
+    let put = project.run(&["setup", "--all", "--json"]);
+    assert_eq!((put.code, outcomes(&put)), (0, expected.map(str::to_owned).to_vec()), "{put:?}");
+    let claude = text(&project, "home/.claude.json");
+    let entry = serde_json::from_str::<Value>(&claude).unwrap()["mcpServers"]["mce"].clone();
+    let config = project.path().canonicalize().unwrap().join("mce.yaml");
+    assert_eq!(
+        (&entry["type"], &entry["args"]),
+        (&json!("stdio"), &json!(["serve", "--surface", "auto", "--config", config]))
+    );
+    assert!(
+        claude.starts_with("{\n  \"numStartups\": 7,\n")
+            && claude.contains("\"docs\": {\"command\": \"npx\", \"env\": {\"KEY\": \"${KEY}\"}}"),
+        "{claude}"
+    );
+    assert_eq!(text(&project, "home/.claude.json.before-mce"), CLAUDE);
+    let codex = text(&project, "home/.codex/config.toml");
+    assert!(
+        codex.starts_with("model = \"x\" # the best\n") && codex.contains("\n[mcp_servers.mce]\ncommand = "),
+        "{codex}"
+    );
+    assert!(text(&project, "home/.config/zed/settings.json").contains("\"theme\": \"One\", // dark\n  \"context_servers\": {"));
+
+    let again = project.run(&["setup", "--all", "--json"]);
+    assert!(outcomes(&again).iter().all(|one| one.contains(" unchanged ")), "{again:?}");
+    let other = project.run(&["setup", "claude-code", "--surface", "search", "--json"]);
+    assert_eq!(outcomes(&other), ["claude-code changed \"search\""]);
+
+    let gone = project.run(&["setup", "--all", "--uninstall", "--json"]);
+    assert!(outcomes(&gone).iter().all(|one| one.ends_with(" removed null")), "{gone:?}");
+    assert_eq!(text(&project, "home/.codex/config.toml"), CODEX);
+    assert_eq!(text(&project, "home/.config/goose/config.yaml"), GOOSE);
+    let claude: Value = serde_json::from_str(&text(&project, "home/.claude.json")).unwrap();
+    assert_eq!(claude, serde_json::from_str::<Value>(CLAUDE).unwrap());
+}
+
+#[test]
+fn what_is_written_starts_us() {
+    let project = home();
+    assert_eq!(project.run(&["setup", "claude-code", "--surface", "search"]).code, 0);
+    let claude: Value = serde_json::from_str(&text(&project, "home/.claude.json")).unwrap();
+    let entry = &claude["mcpServers"]["mce"];
+    let environment = project.command(&[]);
+    #[expect(clippy::disallowed_methods, reason = "a client starts what its file says, wherever it runs")]
+    let mut started = std::process::Command::new(entry["command"].as_str().unwrap());
+    started.args(entry["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()));
+    started
+        .env_clear()
+        .envs(environment.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir("/");
+    let mut client = Client::of(started);
+    client.shake_hands("2025-11-25");
+    let listed = client.request("tools/list", json!({}));
+    assert_eq!(listed["tools"][0]["name"], "search_functions", "{listed}");
+}
+
+#[test]
+fn broken_files_are_refused_with_their_place_and_left_as_they_are() {
+    let project = home();
+    let broken = "{\n  \"mcpServers\": {\n    \"secret\": hunter2\n  }\n}\n";
+    project.write("home/.cursor/mcp.json", broken);
+    let ended = project.run(&["setup", "--all", "--json"]);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    let report = ended.json();
+    let cursor = report.as_array().unwrap().iter().find(|one| one["client"] == "cursor").unwrap();
+    assert_eq!(cursor["outcome"], "refused");
+    let message = cursor["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("mcp.json`: line 3: the text is not valid JSON") && !message.contains("hunter2"),
+        "{message}"
+    );
+    assert_eq!(text(&project, "home/.cursor/mcp.json"), broken);
+    // The others were written.
+    assert!(text(&project, "home/.claude.json").contains("\"mce\""));
+}
+
+#[test]
+fn modes_and_links_stay() {
+    let project = home();
+    project.write("dotfiles/claude.json", CLAUDE);
+    let (link, real) = (project.file("home/.claude.json"), project.file("dotfiles/claude.json"));
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(project.run(&["setup", "claude-code"]).code, 0);
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(text(&project, "dotfiles/claude.json").contains("\"mce\""));
+    assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn nobody_is_chosen_for_a_person_who_is_not_there() {
+    let project = home();
+    let ended = project.run(&["setup", "--json"]);
+    let error = ended.error();
+    assert!(
+        ended.code == 1 && error["hint"].as_str().unwrap().contains("`claude-code`, `codex`, `zed`, `goose`"),
+        "{ended:?}"
+    );
+    let ended = project.run(&["setup", "emacs", "--json"]);
+    assert!(
+        ended.error()["message"].as_str().unwrap().contains("there is no client `emacs`"),
+        "{ended:?}"
+    );
+    let ended = project.run(&["setup", "goose", "--project", "--json"]);
+    assert!(
+        ended.error()["message"].as_str().unwrap().contains("no file of a project"),
+        "{ended:?}"
+    );
+    assert_eq!(text(&project, "home/.claude.json"), CLAUDE);
+    let ended = project.run(&["setup", "claude-code", "--project", "--json"]);
+    assert_eq!(outcomes(&ended), ["claude-code added \"auto\""]);
+    assert!(text(&project, ".mcp.json").contains("\"mcpServers\""));
+    let discovered = project.run(&["functions", "--json"]);
+    assert_eq!(discovered.json(), json!([]), "our own entry is no server of ours");
+}
+
+/// Packages with nothing in them, for pip without a network.
+const WHEELS: &str = r#"
+import sys, zipfile
+for name in sys.argv[2:]:
+    with zipfile.ZipFile(f"{sys.argv[1]}/{name}-1.0-py3-none-any.whl", "w") as wheel:
+        info = f"{name}-1.0.dist-info"
+        wheel.writestr(f"{name}/__init__.py", "of_setup = True\n")
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+"#;
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "makes packages for the test")]
+fn an_environment_with_the_data_libraries_is_made_and_used() {
+    let project = home();
+    project.write("wheels/empty", "");
+    let wheels = project.file("wheels").display().to_string();
+    let libraries = ["pandas", "numpy", "openpyxl", "httpx", "pydantic", "orjson"];
+    let made = std::process::Command::new("python3")
+        .args(["-c", WHEELS, &wheels])
+        .args(libraries)
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let project = project
+        .with("PIP_NO_INDEX", "1")
+        .with("PIP_FIND_LINKS", &wheels)
+        .with("MCE_PYTHON", "");
+    project.write("program.py", "import openpyxl\nresult = openpyxl.of_setup\n");
+    let run = || {
+        let ended = project.run(&["setup", "--python", "--json"]);
+        assert_eq!(ended.code, 0, "{ended:?}");
+        ended.json()[0]["outcome"].as_str().unwrap().to_owned()
+    };
+    assert_eq!([run(), run()], ["added", "unchanged"]);
+    let ended = project.run(&["exec", "program.py", "--json"]);
+    assert_eq!(ended.json()["data"], true, "{ended:?}");
+    let shown = project.run(&["config", "show"]);
+    assert!(shown.out.contains("data/python/bin/python"), "{shown:?}");
+    let gone = project.run(&["setup", "--python", "--uninstall", "--json"]);
+    assert_eq!(gone.json()[0]["outcome"], "removed", "{gone:?}");
+    assert_eq!(project.run(&["exec", "program.py", "--json"]).json()["success"], false);
+    // Nothing half is left where a package is missing.
+    std::fs::remove_file(project.file("wheels/orjson-1.0-py3-none-any.whl")).unwrap();
+    let failed = project.run(&["setup", "--python", "--json"]);
+    assert!(
+        failed.code == 1 && failed.error()["message"].as_str().unwrap().contains("orjson"),
+        "{failed:?}"
+    );
+    assert!(!project.file("data/python").exists());
+}
