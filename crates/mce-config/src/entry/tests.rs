@@ -1,3 +1,5 @@
+//! Edits of clients' files, each text in full.
+
 use std::collections::BTreeMap;
 
 use super::*;
