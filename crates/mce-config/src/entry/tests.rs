@@ -90,6 +90,21 @@ fn yaml_keeps_its_comments_and_its_order() {
 }
 
 #[test]
+fn ends_of_lines_stay() {
+    let lines = |text: &str| text.replace('\n', "\r\n");
+    let yaml = lines("a: 1\nextensions:\n  docs:\n    cmd: npx\nb: 2\n");
+    let json = lines("{\n  \"a\": 1,\n  \"mcpServers\": {}\n}\n");
+    for (client, before) in [("goose", yaml), ("cursor", json)] {
+        let added = edit(client, &before, &put("auto")).unwrap().text;
+        assert_eq!(added.matches('\n').count(), added.matches("\r\n").count(), "{added:?}");
+        assert_eq!(
+            edit(client, &added, &EntryChange::Remove).unwrap().text.matches("\r\n").count(),
+            before.matches("\r\n").count()
+        );
+    }
+}
+
+#[test]
 fn of_an_entry_of_ours_only_what_starts_us_is_changed() {
     let text =
         "{\"mcpServers\": {\"gateway\": {\"command\": \"mce\", \"args\": [\"serve\"], \"env\": {\"A\": \"${A}\"}, \"disabled\": true}}}";

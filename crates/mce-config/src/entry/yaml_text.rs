@@ -10,12 +10,12 @@ pub(super) fn set(text: &str, keys: &[&str], name: &str, fields: &[(&str, Writte
     let Some(found) = entries(&tree).iter().find(|entry| entry.key == *section) else {
         lines.push(format!("{section}:"));
         lines.extend(whole(name, fields, 2));
-        return Some(joined(&lines));
+        return Some(joined(text, &lines));
     };
     let line = usize::try_from(found.line).ok()?;
     let servers = entries(&found.value);
     if let Some(own) = servers.iter().find(|entry| entry.key == name) {
-        return set_fields(lines, &own.value, fields);
+        return set_fields(text, lines, &own.value, fields);
     }
     // The line of the section has nothing behind its colon, or an empty mapping.
     let header = lines.get(line.checked_sub(1)?)?;
@@ -31,7 +31,7 @@ pub(super) fn set(text: &str, keys: &[&str], name: &str, fields: &[(&str, Writte
     }
     let indent = servers.first().map_or(Some(2), |first| indent(&lines, first.line))?;
     lines.splice(line..line, whole(name, fields, indent));
-    Some(joined(&lines))
+    Some(joined(text, &lines))
 }
 
 pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Option<String> {
@@ -45,11 +45,11 @@ pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Option<String> {
         let header = start.checked_sub(1).and_then(|line| lines.get_mut(line))?;
         header.push_str(" {}");
     }
-    Some(joined(&lines))
+    Some(joined(text, &lines))
 }
 
 /// Puts these values in the place of those that are there; others of the entry stay.
-fn set_fields(mut lines: Vec<String>, entry: &Node, fields: &[(&str, Written)]) -> Option<String> {
+fn set_fields(text: &str, mut lines: Vec<String>, entry: &Node, fields: &[(&str, Written)]) -> Option<String> {
     let first = entries(entry).first()?;
     let depth = indent(&lines, first.line)?;
     let insert_at = usize::try_from(first.line).ok()?.checked_sub(1)?;
@@ -69,7 +69,7 @@ fn set_fields(mut lines: Vec<String>, entry: &Node, fields: &[(&str, Written)]) 
     for (start, end, new) in edits {
         lines.splice(start..end, [new]);
     }
-    Some(joined(&lines))
+    Some(joined(text, &lines))
 }
 
 /// Behind the last line that belongs to the key of this line: deeper ones, and items of a list at its own depth.
@@ -126,6 +126,8 @@ fn depth_of(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-fn joined(lines: &[String]) -> String {
-    lines.iter().fold(String::new(), |text, line| text + line + "\n")
+/// With the ends of lines that the text had before.
+fn joined(before: &str, lines: &[String]) -> String {
+    let end = if before.contains("\r\n") { "\r\n" } else { "\n" };
+    lines.iter().fold(String::new(), |text, line| text + line + end)
 }
