@@ -8,7 +8,8 @@ use crate::reader::{found, one_of};
 use crate::setting_fields::SettingFields;
 use crate::{
     AuditArguments, AuditSettings, AuditSync, CallSettings, ClientSettings, ConfigError, DockerSettings, EnhanceSettings, LimitSettings,
-    PaceSettings, RecipeSettings, ResultFormat, ResultSettings, SandboxSettings, ServeSettings, Settings, Surface, python_environment,
+    PaceSettings, RecipeSettings, ResultFormat, ResultSettings, SandboxSettings, ServeSettings, Settings, Surface, TypeCheck,
+    python_environment,
 };
 
 const LOG_LEVELS: [&str; 8] = ["info", "trace", "debug", "warn", "warning", "error", "critical", "off"];
@@ -78,6 +79,10 @@ pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Resu
         log_level: log_level(fields)?,
         is_debug: fields.flag("debug", false)?,
         is_lint_enabled: fields.flag("lint_enabled", false)?,
+        type_check: match fields.word("type_check", &["basic", "full"])?.as_str() {
+            "full" => TypeCheck::Full,
+            _ => TypeCheck::Basic,
+        },
         docker: DockerSettings {
             image: fields.text("docker_image", "mce-sandbox:latest")?,
             host: fields.optional_text("docker_host", "")?,

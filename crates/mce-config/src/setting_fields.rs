@@ -11,7 +11,7 @@ use crate::yaml::Node;
 use crate::{ConfigError, Place, Rate, Secret, Source};
 
 /// Every key of `mce.yaml` besides `servers`. Its variable is `MCE_` and the key in upper case.
-pub(crate) const SETTING_KEYS: [&str; 67] = [
+pub(crate) const SETTING_KEYS: [&str; 68] = [
     "allowed_domains",
     "allowed_projects",
     "allowed_tools",
@@ -78,6 +78,7 @@ pub(crate) const SETTING_KEYS: [&str; 67] = [
     "surface",
     "swagger_config_file",
     "tmp_limit_mib",
+    "type_check",
     "warm_pool_size",
 ];
 

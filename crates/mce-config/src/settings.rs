@@ -49,6 +49,8 @@ pub struct Settings {
     pub is_debug: bool,
     /// `MCE_LINT_ENABLED`: programs are checked with `ruff` first, if it is installed. Default false.
     pub is_lint_enabled: bool,
+    /// `MCE_TYPE_CHECK`.
+    pub type_check: TypeCheck,
     /// The audit log.
     pub audit: AuditSettings,
     /// The engine `docker`.
@@ -329,6 +331,15 @@ pub struct ResultSettings {
     pub log_bytes: usize,
     /// `MCE_RESULT_FORMAT`.
     pub format: ResultFormat,
+}
+
+/// Who reads a program for its types before it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TypeCheck {
+    /// `basic`, the default: we do, where the program's text says a type itself.
+    Basic,
+    /// `full`: so does a type checker, if one is installed: `ty` or `pyright`, `tsgo` or `tsc`.
+    Full,
 }
 
 /// The notation of a run's value.

@@ -88,6 +88,10 @@ impl Discovery {
         }
     }
 
+    pub(super) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
     /// Keeps the shape of an answer of `server.function`, whose author does not say what it answers with.
     pub(crate) fn observe(&self, function: &str, shape: &Value) {
         let has_nothing_new = |known: &Value| known == shape || observed::merged(known, shape) == *known;

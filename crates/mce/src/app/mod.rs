@@ -5,11 +5,11 @@ mod answer;
 mod behalf;
 mod blocks;
 mod calls;
+mod checkers;
 mod compile;
 mod discovery;
 mod documents;
 mod fit;
-mod lint;
 mod lock;
 mod model;
 mod narrowed;
@@ -45,9 +45,9 @@ use tokio::sync::{OnceCell, broadcast, watch};
 pub(crate) use self::answer::{CallGroup, RunAnswer};
 pub(crate) use self::behalf::Behalf;
 pub(crate) use self::calls::Called;
+use self::checkers::Checkers;
 pub(crate) use self::compile::{CompileOptions, Compiler, Sources};
 pub(crate) use self::discovery::{Discovery, Wanted};
-use self::lint::Lint;
 pub(crate) use self::lock::LockUse;
 pub(crate) use self::model::{ModelLeave, ModelUse};
 pub(crate) use self::narrowed::Narrowed;
@@ -82,8 +82,7 @@ pub(crate) struct App {
     discovery: Arc<Discovery>,
     broker: Arc<Broker>,
     sandbox: Sandbox,
-    /// If programs are read by `ruff` first.
-    lint: Option<Lint>,
+    checkers: Checkers,
     recipes: Recipes,
     results: Arc<Results>,
     skills: Skills,
@@ -136,9 +135,7 @@ impl App {
             discovery: Arc::new(Discovery::new(catalog, Arc::clone(&upstreams))),
             broker,
             sandbox: Sandbox::new(sandbox_options(setup, &settings)?),
-            lint: settings
-                .is_lint_enabled
-                .then(|| Lint::new(setup.environment.get("PATH").map_or("", String::as_str))),
+            checkers: Checkers::new(setup, &settings),
             recipes,
             results: Arc::new(results),
             skills: Skills::new(&settings),

@@ -144,15 +144,13 @@ impl App {
         }
     }
 
-    /// Whether the project may be served, the text passes the lint gate, and the client has not run too much.
+    /// Whether the project may be served, the text passes the checkers, and the client has not run too much.
     async fn may_start(&self, run: &RunContext, language: Language, source: &str, behalf: &Behalf) -> Result<(), ProgramError> {
         self.check_project(behalf).await.map_err(|failure| ProgramError {
             hint: failure.hint,
             ..ProgramError::new(ErrorKind::Policy, failure.message)
         })?;
-        if let (Some(lint), Language::Python) = (&self.lint, language)
-            && let Some(fault) = lint.fault(source).await
-        {
+        if let Some(fault) = self.checkers.fault(language, source, self.discovery.catalog()).await {
             return Err(fault);
         }
         self.broker.start_run(run).await.map_err(|error| ProgramError {

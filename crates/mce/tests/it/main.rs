@@ -34,3 +34,4 @@ mod secrets;
 mod serve;
 mod setup;
 mod surfaces;
+mod type_check;
