@@ -120,7 +120,10 @@ fn document() -> Value {
 
 /// A folder for the search path in which one checker is, and no other.
 fn folder_with(project: &Project, checker: &str, folder: &str) -> Option<PathBuf> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target").join(folder).join(checker);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../target")
+        .join(folder)
+        .join(checker);
     let Ok(file) = file.canonicalize().map(|_| file) else {
         eprintln!("NOT RUN: no `{checker}` in {folder}; `scripts/test` installs it");
         return None;
@@ -130,7 +133,10 @@ fn folder_with(project: &Project, checker: &str, folder: &str) -> Option<PathBuf
     // Followed by its own path: scripts look for what lies beside them.
     std::fs::write(
         only.join(checker),
-        format!("#!/bin/sh\nexec '{}' \"$@\"\n", file.parent().unwrap().canonicalize().unwrap().join(checker).display()),
+        format!(
+            "#!/bin/sh\nexec '{}' \"$@\"\n",
+            file.parent().unwrap().canonicalize().unwrap().join(checker).display()
+        ),
     )
     .unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -149,11 +155,19 @@ fn type_checkers_stop_what_is_sure_to_be_wrong_and_nothing_else() {
     project.write("wrong.ts", WRONG_TYPESCRIPT);
     project.write("right.py", RIGHT_PYTHON);
     project.write("right.ts", RIGHT_TYPESCRIPT);
-    project.write("ignored.py", "from shop.functions import list_items\nresult = list_items(limit=\"5\".strip())  # type: ignore\n");
-    project.write("ignored.ts", "const limit = \"5\".trim();\n// @ts-ignore\nexport default await shop.listItems({ limit });\n");
+    project.write(
+        "ignored.py",
+        "from shop.functions import list_items\nresult = list_items(limit=\"5\".strip())  # type: ignore\n",
+    );
+    project.write(
+        "ignored.ts",
+        "const limit = \"5\".trim();\n// @ts-ignore\nexport default await shop.listItems({ limit });\n",
+    );
     project.write("reads.ts", "import secret from \"./mce.yaml\";\nimport other from \"/etc/hostname\";\n/// <reference path=\"/etc/passwd\" />\nconst limit = secret.length;\nshop.listItems({limit})\nexport default other.length;\n");
     for (checker, folder, end) in CHECKERS {
-        let Some(only) = folder_with(&project, checker, folder) else { continue };
+        let Some(only) = folder_with(&project, checker, folder) else {
+            continue;
+        };
         let run = |name: &str| {
             let mut command = project.command(&["exec", &format!("{name}.{end}"), "--json"]);
             let inherited = command
@@ -175,7 +189,10 @@ fn type_checkers_stop_what_is_sure_to_be_wrong_and_nothing_else() {
         let expected: &[u64] = if end == "py" { &[4, 5, 6] } else { &[3, 4, 5, 6] };
         assert_eq!((ended.code, &lines[..]), (1, expected), "{checker}: {findings:?} {ended:?}");
         assert_eq!(error["type"], "argument", "{error}");
-        assert!(error["hint"].as_str().unwrap().contains(&format!("`{checker}` found this")), "{error}");
+        assert!(
+            error["hint"].as_str().unwrap().contains(&format!("`{checker}` found this")),
+            "{error}"
+        );
         assert!(api.take_requests().is_empty(), "{checker}: something was sent");
 
         // What fails here fails later, when the program runs: the checker let it pass.

@@ -94,7 +94,9 @@ impl Installed {
     fn find(&self) -> Option<(&'static str, &Path)> {
         let found = self.found.get_or_init(|| {
             let found = self.names.iter().find_map(|name| {
-                let mut files = std::env::split_paths(&self.path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
+                let mut files = std::env::split_paths(&self.path)
+                    .filter(|folder| folder.is_absolute())
+                    .map(|folder| folder.join(name));
                 files.find(|file| file.is_file()).map(|file| (*name, file))
             });
             if found.is_none() {

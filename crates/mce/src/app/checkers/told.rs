@@ -95,7 +95,9 @@ fn is_sure_of_pyright(rule: &str, message: &str, functions: &BTreeSet<&str>) -> 
         "reportArgumentType" => {
             let is_ours = between(message, " in function \"", "\"").is_some_and(|name| functions.contains(name));
             let why = message.lines().nth(1).map(str::trim_start).unwrap_or_default();
-            let is_guessed = ["\"dict[", "\"list[dict[", "\"list[str", "\"list[int"].iter().any(|guess| why.starts_with(guess));
+            let is_guessed = ["\"dict[", "\"list[dict[", "\"list[str", "\"list[int"]
+                .iter()
+                .any(|guess| why.starts_with(guess));
             is_ours && !is_guessed
         }
         "reportAttributeAccessIssue" => {
@@ -141,9 +143,8 @@ fn is_sure_of_tsc(code: &str, message: &str) -> bool {
         "2353" | "2561" | "2739" | "2740" | "2741" | "2820" => !is_of_empty,
         // A field or method that a value does not have.
         "2551" => true,
-        "2339" => between(message, " on type '", "'").is_some_and(|kind| {
-            matches!(kind, "string" | "number" | "boolean") || kind.ends_with("[]") || kind.starts_with("Promise<")
-        }),
+        "2339" => between(message, " on type '", "'")
+            .is_some_and(|kind| matches!(kind, "string" | "number" | "boolean") || kind.ends_with("[]") || kind.starts_with("Promise<")),
         _ => false,
     }
 }

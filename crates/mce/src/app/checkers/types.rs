@@ -75,10 +75,11 @@ impl TypeChecker {
             Language::Python => python_folder(source, &servers),
             Language::TypeScript => typescript_folder(source, &servers),
         };
-        let folder = folder
-            .inspect_err(|error| tracing::warn!("types were not checked: {error}"))
-            .ok()?;
-        let functions = servers.iter().flat_map(|server| server.functions.iter().map(String::as_str)).collect();
+        let folder = folder.inspect_err(|error| tracing::warn!("types were not checked: {error}")).ok()?;
+        let functions = servers
+            .iter()
+            .flat_map(|server| server.functions.iter().map(String::as_str))
+            .collect();
         let said = match name {
             "ty" => told::by_ty(&self.ask(program, &TY, &folder).await?, &functions),
             "pyright" => told::by_pyright(&self.ask(program, &PYRIGHT, &folder).await?, &functions),
@@ -92,7 +93,8 @@ impl TypeChecker {
             Language::Python => "with `# type: ignore`",
             Language::TypeScript => "below `// @ts-ignore`",
         };
-        let hint = format!("`{name}` found this before the program ran, since `MCE_TYPE_CHECK` is `full`; a line that is right passes {ignore}");
+        let hint =
+            format!("`{name}` found this before the program ran, since `MCE_TYPE_CHECK` is `full`; a line that is right passes {ignore}");
         error_of(ErrorKind::Argument, said, source, hint)
     }
 
@@ -116,7 +118,10 @@ fn python_folder(source: &str, servers: &[ServerStubs]) -> io::Result<TempDir> {
     fs_err::write(at("program.py"), source)?;
     fs_err::write(at("mce.pyi"), PYTHON_HELPERS)?;
     // What lies here is all that is looked at beside what is installed.
-    fs_err::write(at("pyrightconfig.json"), r#"{"include": ["program.py"], "typeCheckingMode": "basic"}"#)?;
+    fs_err::write(
+        at("pyrightconfig.json"),
+        r#"{"include": ["program.py"], "typeCheckingMode": "basic"}"#,
+    )?;
     fs_err::write(at("ty.toml"), "")?;
     for server in servers {
         let module = at(&server.name);
@@ -137,7 +142,9 @@ fn typescript_folder(source: &str, servers: &[ServerStubs]) -> io::Result<TempDi
         servers.iter().map(line).collect::<Vec<_>>().concat()
     };
     let (inside, global) = (lines("  export "), lines("declare "));
-    let modules = format!("declare module \"mce\";\ndeclare module \"mce:servers\" {{\n{inside}  const servers: any;\n  export default servers;\n}}\n");
+    let modules = format!(
+        "declare module \"mce\";\ndeclare module \"mce:servers\" {{\n{inside}  const servers: any;\n  export default servers;\n}}\n"
+    );
     fs_err::write(at("mce.d.ts"), modules + &global)?;
     for server in servers {
         fs_err::write(at(&file_of(server)), &server.text)?;
