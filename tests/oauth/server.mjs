@@ -4,6 +4,8 @@
 //
 //   registers      clients may register themselves; default true
 //   denies         nobody is let in
+//   scopes         those that there are besides "openid offline_access notes:read notes:write"
+//   devicesOnly    what it publishes names no place for browsers
 //
 // POST /control at the issuer: {"refuse": true} access tokens given so far are not taken any more, {"revoke": true} refresh
 // tokens neither, {"forget": true} clients that registered are not known any more. GET /control tells what happened.
@@ -39,7 +41,7 @@ class Store {
   async upsert(id, value) { this.all.set(id, value); }
   async find(id) { return this.all.get(id); }
   async findByUid(uid) { return [...this.all.values()].find((value) => value.uid === uid); }
-  async findByUserCode() { return undefined; }
+  async findByUserCode(code) { return [...this.all.values()].find((value) => value.userCode === code); }
   async consume(id) { const value = this.all.get(id); if (value) value.consumed = Math.floor(Date.now() / 1000); }
   async destroy(id) { this.all.delete(id); }
   async revokeByGrantId(grantId) {
@@ -55,6 +57,7 @@ const resource = createServer();
 const issuer = `http://127.0.0.1:${await listening(authorization)}`;
 const url = `http://127.0.0.1:${await listening(resource)}/mcp`;
 
+const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 const provider = new Provider(issuer, {
   adapter: Store,
   clients: [{
@@ -64,8 +67,14 @@ const provider = new Provider(issuer, {
   }, {
     client_id: "machine", client_secret: "machine-secret-0815", grant_types: ["client_credentials"], redirect_uris: [], response_types: [],
     token_endpoint_auth_method: "client_secret_post",
+  }, {
+    client_id: "machine-of-basic", client_secret: "machine-secret-0816", grant_types: ["client_credentials"], redirect_uris: [],
+    response_types: [], scope: "notes:read",
+  }, {
+    client_id: "known-device", client_secret: "known-device-secret-4712", grant_types: [deviceGrant, "refresh_token"],
+    redirect_uris: [], response_types: [],
   }],
-  scopes: ["openid", "offline_access", "notes:read", "notes:write"],
+  scopes: ["openid", "offline_access", "notes:read", "notes:write", ...(spec.scopes ?? [])],
   cookies: { keys: ["only for tests"] },
   pkce: { required: () => true },
   issueRefreshToken: async () => true,
@@ -77,6 +86,7 @@ const provider = new Provider(issuer, {
     registration: { enabled: spec.registers !== false },
     revocation: { enabled: true },
     clientCredentials: { enabled: true },
+    deviceFlow: { enabled: true },
     resourceIndicators: {
       enabled: true,
       defaultResource: () => undefined,
@@ -87,6 +97,12 @@ const provider = new Provider(issuer, {
       },
     },
   },
+});
+provider.use(async (ctx, next) => {
+  await next();
+  // It does not say how often it may be asked, and a test does not want to wait.
+  if (ctx.body?.device_code) ctx.body.interval = 1;
+  if (spec.devicesOnly && ctx.path.startsWith("/.well-known/")) delete ctx.body?.authorization_endpoint;
 });
 provider.on("registration_create.success", () => told.registrations++);
 provider.on("grant.success", (ctx) => told.grants.push(ctx.oidc.params.grant_type));

@@ -2,7 +2,9 @@
 
     server.py '{"kind": "tls", "to": PORT, "certificate": FILE, "key": FILE, "clients": FILE?}'
     server.py '{"kind": "proxy" | "socks", "log": FILE, "user": "name:password"?}'
-    server.py '{"kind": "digest", "algorithm": "MD5" | "SHA-256", "user": "name", "password": "…", "log": FILE}'
+    server.py '{"kind": "digest", "algorithm": "MD5" | "SHA-256", "user": "name", "password": "…", "log": FILE, "moved": URL?}'
+
+With `moved`, what ends with `/moved` is there.
 
 Prints the port that it listens on. A log has a line for each connection that was passed on, or each request.
 """
@@ -105,8 +107,9 @@ async def digest(reader, writer):
             log(f"{method} {target} {200 if is_good else 401} {body.decode()}")
             if is_good:
                 NONCES[nonce] += 1
-                answer, more = json.dumps({"name": SPEC["password"]}).encode(), ""
-                status = "200 OK"
+                is_moved = target.endswith("/moved")
+                answer = json.dumps({"name": SPEC["password"]}).encode()
+                status, more = ("302 Found", f"Location: {SPEC['moved']}\r\n") if is_moved else ("200 OK", "")
             else:
                 new = os.urandom(8).hex()
                 NONCES[new] = 0

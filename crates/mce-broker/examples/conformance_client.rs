@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mce_broker::{
-    ClientAbilities, ClientAnswer, ClientRequest, ClientRequestKind, ClientRequests, LoginNeed, ToolCall, UpstreamError, Upstreams,
+    ClientAbilities, ClientAnswer, ClientRequest, ClientRequestKind, ClientRequests, Login, LoginNeed, LoginWay, ToolCall, UpstreamError,
+    Upstreams,
 };
 use mce_config::env::{Environment, snapshot};
 use mce_config::{LoadOptions, Secret, Settings, load};
@@ -137,7 +138,9 @@ async fn log_in(upstreams: &Upstreams, error: UpstreamError, logins: &mut usize)
         return Err(error.into());
     }
     *logins += 1;
-    let login = upstreams.begin_login("s").await?;
+    let Login::Browser(login) = upstreams.begin_login("s", LoginWay::Any).await? else {
+        return Err("it has no place for browsers".into());
+    };
     let answer = browse(login.url().as_str()).await?;
     login.finish(&answer).await?;
     Ok(())

@@ -208,20 +208,29 @@ impl Broker {
         policy::check_function(server, function)?;
         let base = BaseUrl::of(server, target)?;
         reach::check_host(&self.allowed_hosts, &self.private_names, server, &base)?;
-        let filled = self.upstreams.vault().filled(server).await?;
-        let server = filled.as_ref();
-        // No effect so far: these credentials are at hand. A login, which must be asked for, comes after the intent.
         let person = self.upstreams.api_session(&server.name);
-        let credentials = credentials_for(server, target, |name| found.security_schemes.get(name).cloned(), person.as_ref())?;
-        let http = self.clients.of(server);
+        let scheme = |name: &str| found.security_schemes.get(name).cloned();
+        let credentials = credentials_for(server, target, scheme, person.as_ref())?;
         if let Some(address) = request.page {
             let own_pairs = credentials.query_names(&base);
             (parts.path, parts.query) = page::follow((&parts.method, &parts.path), address, &base, &own_pairs)?;
         }
-        let logging_in = (!credentials.logins.is_empty()).then(|| parts.clone());
-        let assembled = assemble(&base, parts, &credentials).map_err(|error| self.without_secrets(error))?;
+        // What cannot be sent is refused before anybody is asked.
+        let assembled = assemble(&base, parts.clone(), &credentials).map_err(|error| self.without_secrets(error))?;
         let facts = Facts::of_call(request, &server.title, found, &arguments);
-        let (_turn, intent) = self.admit(request, function, &arguments, &facts).await?;
+        // Secrets are read for what is allowed only. A login, which must be asked for, comes after the intent.
+        let ready = async {
+            let filled = self.upstreams.vault().filled(server).await?;
+            let Cow::Owned(whole) = &filled else { return Ok((filled, None)) };
+            let credentials = credentials_for(whole, target, scheme, person.as_ref())?;
+            let assembled = assemble(&base, parts.clone(), &credentials).map_err(|error| self.without_secrets(error))?;
+            Ok((filled, Some((credentials, assembled))))
+        };
+        let ((filled, whole), _turn, intent) = self.admit(request, (function, &arguments), &facts, ready).await?;
+        let (credentials, assembled) = whole.unwrap_or((credentials, assembled));
+        let server = filled.as_ref();
+        let http = self.clients.of(server);
+        let logging_in = (!credentials.logins.is_empty()).then_some(parts);
         let outcome = match logging_in {
             None => self.send((found, target), &http, assembled, &credentials).await,
             Some(parts) => {

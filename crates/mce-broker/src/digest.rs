@@ -28,26 +28,26 @@ pub(crate) struct Digests {
 }
 
 impl Digests {
-    /// Sends a request, once more if the server asks for another proof: then it has not done anything yet.
+    /// Sends a request, once more if the server asks for another proof: then it has not done anything yet. A proof is for one
+    /// place, so that each redirect that is followed gets its own.
     ///
     /// # Errors
     ///
     /// As [`Http::send`].
-    pub(crate) async fn send(&self, http: &Http, server: &str, mut request: Request, user: &DigestUser) -> Result<RawAnswer, CallError> {
+    pub(crate) async fn send(&self, http: &Http, server: &str, request: Request, user: &DigestUser) -> Result<RawAnswer, CallError> {
         let again = request.try_clone();
-        if let Some(known) = self.challenges().get_mut(server) {
-            prove(&mut request, known, user);
-        }
-        let answer = http.send(request).await?;
+        let prove = |request: &mut Request| {
+            if let Some(known) = self.challenges().get_mut(server) {
+                prove(request, known, user);
+            }
+        };
+        let answer = http.send_proven(request, prove).await?;
         let challenge = (answer.status == 401).then(|| challenge(&answer.headers)).flatten();
-        let (Some(mut challenge), Some(mut again)) = (challenge, again) else {
+        let (Some(challenge), Some(again)) = (challenge, again) else {
             return Ok(answer);
         };
-        if !prove(&mut again, &mut challenge, user) {
-            return Ok(answer);
-        }
         self.challenges().insert(server.to_owned(), challenge);
-        http.send(again).await
+        http.send_proven(again, prove).await
     }
 
     fn challenges(&self) -> MutexGuard<'_, BTreeMap<String, DigestClient>> {
@@ -71,8 +71,8 @@ fn challenge(headers: &HeaderMap) -> Option<DigestClient> {
     })
 }
 
-/// Adds the proof; says whether there is one.
-fn prove(request: &mut Request, challenge: &mut DigestClient, user: &DigestUser) -> bool {
+/// Adds the proof, if one can be made.
+fn prove(request: &mut Request, challenge: &mut DigestClient, user: &DigestUser) {
     let url = request.url();
     let uri = url
         .query()
@@ -85,9 +85,7 @@ fn prove(request: &mut Request, challenge: &mut DigestClient, user: &DigestUser)
         method: request.method().as_str(),
         body,
     });
-    let Some(value) = proof.ok().and_then(|proof| HeaderValue::from_str(&proof).ok()) else {
-        return false;
-    };
-    request.headers_mut().insert(AUTHORIZATION, value);
-    true
+    if let Some(value) = proof.ok().and_then(|proof| HeaderValue::from_str(&proof).ok()) {
+        request.headers_mut().insert(AUTHORIZATION, value);
+    }
 }

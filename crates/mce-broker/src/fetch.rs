@@ -1,7 +1,7 @@
 //! Requests of programs' own, which belong to no function: to allowed hosts only, and without any credential of ours.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mce_catalog::function::Effect;
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, COOKIE, HeaderMap};
@@ -14,6 +14,7 @@ use crate::call_error::{CallError, CallErrorKind};
 use crate::http::{MAX_REDIRECTS, RawAnswer, field_name, field_value, redirect};
 use crate::policy::{self, Facts};
 use crate::run_context::RunContext;
+use crate::turns::health;
 use crate::upstream::ClientRequests;
 
 /// Bytes of a URL.
@@ -108,10 +109,10 @@ impl Broker {
     }
 
     async fn fetch_hops(&self, context: FetchContext<'_>, first: Hop, follows_redirects: bool) -> Result<FetchAnswer, CallError> {
-        let deadline = Instant::now() + self.options.limits.total;
+        let mut left = self.options.limits.total;
         let function = first.function();
         let mut hop = first;
-        let mut answer = self.fetch_hop(context, &hop, deadline).await?;
+        let mut answer = self.fetch_hop(context, &hop, &mut left).await?;
         for _ in 0..MAX_REDIRECTS {
             let next = redirect(answer.status, &answer.headers, &hop.url).filter(|_| follows_redirects);
             let Some(next) = next else {
@@ -119,7 +120,7 @@ impl Broker {
             };
             hop = hop.redirected(answer.status, next);
             answer = self
-                .fetch_hop(context, &hop, deadline)
+                .fetch_hop(context, &hop, &mut left)
                 .await
                 .map_err(|error| after_redirect(error, answer.status))?;
         }
@@ -129,7 +130,8 @@ impl Broker {
         }
     }
 
-    async fn fetch_hop(&self, (run, client): FetchContext<'_>, hop: &Hop, deadline: Instant) -> Result<RawAnswer, CallError> {
+    /// One request. What it takes is taken from the time that is left; a person who is asked may think as long as they like.
+    async fn fetch_hop(&self, (run, client): FetchContext<'_>, hop: &Hop, left: &mut Duration) -> Result<RawAnswer, CallError> {
         let function = hop.function();
         let refused = |error: &CallError| {
             if error.is_refusal() {
@@ -140,6 +142,13 @@ impl Broker {
         let facts = hop.facts(run);
         policy::check_fetch(&self.policy, &facts).inspect_err(refused)?;
         let mut permit = self.permit(&facts, client).await.inspect_err(refused)?;
+        let started = Instant::now();
+        let host = hop.url.authority();
+        if let Err(error) = self.pace.fetch_turn(run, host, *left).await {
+            self.audit.refuse(run, &function, &error, None);
+            self.give_back(permit, &facts);
+            return Err(error);
+        }
         let decision = self.use_up(&mut permit, &facts).inspect_err(refused)?;
         let request = (hop.method.as_str(), hop.body.as_deref());
         let begun = self.audit.begin_fetch(run, &function, request, &decision).await;
@@ -151,8 +160,10 @@ impl Broker {
             }
         };
         let mut request = hop.request();
-        *request.timeout_mut() = Some(deadline.saturating_duration_since(Instant::now()));
+        *request.timeout_mut() = Some(left.saturating_sub(started.elapsed()));
         let outcome = self.fetch_http.send_once(request).await;
+        *left = left.saturating_sub(started.elapsed());
+        self.pace.note_fetch(host, health(&outcome));
         intent.end(outcome.as_ref().map(|answer| (Some(answer.status), answer.body.len())));
         outcome
     }

@@ -91,12 +91,22 @@ impl Http {
     /// # Errors
     ///
     /// `Timeout`, `Output` for an answer that is too large, `Api` without status if the API cannot be reached.
-    pub(crate) async fn send(&self, mut request: Request) -> Result<RawAnswer, CallError> {
+    pub(crate) async fn send(&self, request: Request) -> Result<RawAnswer, CallError> {
+        self.send_proven(request, |_| {}).await
+    }
+
+    /// The same; `prove` adds to each request, those that follow redirects too, what is valid for its place only.
+    ///
+    /// # Errors
+    ///
+    /// As [`Http::send`].
+    pub(crate) async fn send_proven(&self, mut request: Request, prove: impl Fn(&mut Request)) -> Result<RawAnswer, CallError> {
         let origin = request.url().origin();
         let is_head = *request.method() == Method::HEAD;
         let is_safe = is_head || *request.method() == Method::GET;
         for _ in 0..=MAX_REDIRECTS {
             let again = request.try_clone().filter(|_| is_safe);
+            prove(&mut request);
             let response = self.execute(request).await?;
             let location = redirect(response.status().as_u16(), response.headers(), response.url());
             let is_off_host = location.as_ref().is_some_and(|location| location.origin() != origin);

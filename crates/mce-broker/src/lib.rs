@@ -52,7 +52,7 @@ pub use call_error::{BrokerError, CallError, CallErrorKind};
 pub use document::{DocumentError, DocumentFetcher};
 pub use fetch::{FetchAnswer, FetchRequest};
 pub use function_source::{CatalogSource, FoundFunction, FunctionSource};
-pub use oauth::{LoggedIn, Login, LoginError, LoginNeed, LoginState, person_scheme};
+pub use oauth::{BrowserLogin, DeviceLogin, LoggedIn, Login, LoginError, LoginNeed, LoginScheme, LoginState, LoginWay, person_scheme};
 pub use policy::{
     ApprovalAnswer, ApprovalError, Approvals, Decision, Explanation, KeptApproval, PassedRule, PendingApproval, escaped, is_glob_match,
     scope,
@@ -65,3 +65,4 @@ pub use upstream::{
     LogMessage, NoClient, Passed, Progress, ToolAnswer, ToolCall, ToolList, UpstreamError, UpstreamState, UpstreamStatus, UpstreamStep,
     Upstreams,
 };
+pub use vault::read_secret;

@@ -35,7 +35,8 @@ impl Broker {
         let (arguments, members) = self.checked_members(request, found, tool)?;
         policy::check_function(server, function)?;
         let facts = Facts::of_call(request, &server.title, found, &arguments);
-        let (_turn, intent) = self.admit(request, function, &arguments, &facts).await?;
+        let ready = async { Ok(()) };
+        let ((), _turn, intent) = self.admit(request, (function, &arguments), &facts, ready).await?;
         let outcome = self
             .send_to_tool(found, tool, members, request)
             .await

@@ -17,21 +17,22 @@ use crate::tool::upstream_failure;
 use crate::upstream::CallPlace;
 
 impl Broker {
-    /// What comes before a call is sent: that it may be made, its turn, and its intent. What a person said, and a budget, are used
+    /// What comes before a call is sent: that it may be made, what makes it `ready`, its turn, and its intent. What a person said, and a budget, are used
     /// up only after the turn: a call that is refused as busy has used nothing.
-    pub(crate) async fn admit<'a>(
+    pub(crate) async fn admit<'a, T>(
         &'a self,
         request: CallRequest<'_>,
-        function: &Function,
-        arguments: &Arguments<'_>,
+        (function, arguments): (&Function, &Arguments<'_>),
         facts: &Facts<'_>,
-    ) -> Result<(impl Sized, Begun<'a>), CallError> {
+        ready: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<(T, impl Sized, Begun<'a>), CallError> {
         let mut permit = self.permit(facts, request.client).await?;
         let begun = async {
+            let ready = ready.await?;
             let turn = self.turn(request, function).await?;
             let decision = self.use_up(&mut permit, facts)?;
             let intent = self.audit.begin(request, function, arguments, &decision).await?;
-            Ok((turn, intent))
+            Ok((ready, turn, intent))
         };
         let begun = begun.await;
         if begun.is_err() {
@@ -67,7 +68,7 @@ impl Broker {
         request: Request,
     ) -> Result<(RawAnswer, u32), CallError> {
         let function = &found.function;
-        let mut again = self.pace.again(function.effect == Effect::Read);
+        let mut again = self.pace.again(&function.server, function.effect == Effect::Read);
         let mut next = Some(request);
         while let Some(request) = next.take() {
             let copy = request.try_clone();
@@ -90,7 +91,7 @@ impl Broker {
 }
 
 /// Whether an API works, which is another thing than whether a request was good.
-fn health(outcome: &Result<RawAnswer, CallError>) -> Health {
+pub(crate) fn health(outcome: &Result<RawAnswer, CallError>) -> Health {
     match outcome {
         Ok(answer) if answer.status < 500 => Health::Good,
         Ok(_) => Health::Bad,

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use mce_config::{MAX_SECRET_BYTES, SecretSource, ServerSettings};
+use mce_config::{MAX_SECRET_BYTES, Secret, SecretSource, ServerSettings};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt as _;
 use tokio::time::timeout;
@@ -75,11 +75,19 @@ impl Vault {
             values.insert(source, value);
         }
         let mut server = server.clone();
-        for secret in server.secrets_mut() {
+        let name = server.name.clone();
+        let mut unusable = None;
+        for (key, secret) in server.secrets_mut() {
             *secret = secret.filled(|source| values.get(source).cloned());
+            if !(secret.is_header_value() || ServerSettings::may_have_lines(&key)) {
+                unusable.get_or_insert(key);
+            }
         }
         self.learned.keep(&server);
-        Ok(Cow::Owned(server))
+        match unusable {
+            Some(key) => Err(has_lines(&format!("servers.{name}.{key}"))),
+            None => Ok(Cow::Owned(server)),
+        }
     }
 
     /// Forgets what was read for a server that does not take it, unless that was read a moment ago.
@@ -114,7 +122,36 @@ impl Vault {
 
 fn sources(server: &ServerSettings) -> Vec<SecretSource> {
     let mut server = server.clone();
-    server.secrets_mut().iter().flat_map(|secret| secret.sources()).cloned().collect()
+    server
+        .secrets_mut()
+        .iter()
+        .flat_map(|(_, secret)| secret.sources())
+        .cloned()
+        .collect()
+}
+
+fn has_lines(key: &str) -> CallError {
+    CallError::policy(format!(
+        "what was read for `{key}` holds a line break or another control character, and cannot be sent in a header"
+    ))
+    .with_hint("it has to be the secret alone, in one line")
+}
+
+/// A secret of a setting that belongs to no server, with what its sources give.
+///
+/// # Errors
+///
+/// Why it cannot be had; nothing secret is in that.
+pub async fn read_secret(secret: &Secret) -> Result<Secret, String> {
+    let mut values = BTreeMap::new();
+    for source in secret.sources() {
+        values.insert(source, read(source).await?);
+    }
+    let filled = secret.filled(|source| values.get(source).cloned());
+    if filled.is_header_value() {
+        return Ok(filled);
+    }
+    Err("it holds a line break or another control character".to_owned())
 }
 
 async fn read(source: &SecretSource) -> Result<String, String> {

@@ -66,8 +66,8 @@ pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Resu
         pace: PaceSettings {
             rate: fields.rate("rate")?,
             run_rate: fields.rate("run_rate")?,
-            retries: fields.count("retries", 2, 0..=10)?,
-            breaker_failures: fields.count("breaker_failures", 5, 0..=1_000_000)?,
+            retries: fields.count("retries", 2, PaceSettings::RETRIES)?,
+            breaker_failures: fields.count("breaker_failures", 5, PaceSettings::BREAKER_FAILURES)?,
         },
         client: client(fields)?,
         sandbox: sandbox(fields, &python)?,

@@ -110,7 +110,7 @@ pub(crate) fn read_static(reader: &mut Reader<'_>, key: &str, field: &Field) -> 
 pub(crate) fn read_credential(reader: &mut Reader<'_>, key: &str, field: Field) -> Result<Credential, ConfigError> {
     if field.scalar("").is_ok() || is_source(&field) {
         let token = reader.credential(key, &field)?;
-        return Ok(Credential::Token(token));
+        return Ok(Credential::Token(header_safe(&field, token)?));
     }
     let place = field.place.clone();
     let expected = "a text, or a mapping with `username` and `password`, or with `client_id` and `client_secret`";
@@ -143,7 +143,10 @@ pub(crate) fn read_credential(reader: &mut Reader<'_>, key: &str, field: Field) 
 /// A line break in a header would end it.
 pub(crate) fn header_safe(field: &Field, secret: Secret) -> Result<Secret, ConfigError> {
     if !secret.is_header_value() {
-        return Err(field.refuse("a header value without control characters", "a text"));
+        return Err(field.refuse(
+            "one line, as it is sent in a header",
+            "a text with a line break or another control character",
+        ));
     }
     Ok(secret)
 }

@@ -2,16 +2,18 @@
 
 use url::Url;
 
+use crate::auth::header_safe;
 use crate::field::Field;
 use crate::nearest::suggestion;
 use crate::reader::{Reader, found};
 use crate::yaml::Kind;
 use crate::{ConfigError, OAuthSettings};
 
-const KEYS: [&str; 6] = [
+const KEYS: [&str; 7] = [
     "client_id",
     "client_metadata_url",
     "client_secret",
+    "device_authorization_url",
     "redirect_uri",
     "scopes",
     "token_url",
@@ -52,7 +54,7 @@ pub(crate) fn read_oauth(reader: &mut Reader<'_>, at: &str, field: Field, is_our
         match name {
             _ if field.is_blank() => {}
             "client_id" => settings.client_id = Some(reader.text(&key, &field)?),
-            "client_secret" => settings.client_secret = Some(reader.credential(&key, &field)?),
+            "client_secret" => settings.client_secret = Some(header_safe(&field, reader.credential(&key, &field)?)?),
             "client_metadata_url" => settings.client_metadata_url = Some(metadata_url(reader, &key, &field)?),
             "redirect_uri" => settings.redirect_uri = Some(redirect_uri(reader, &key, &field)?),
             // So Claude Code makes one of its port.
@@ -60,6 +62,7 @@ pub(crate) fn read_oauth(reader: &mut Reader<'_>, at: &str, field: Field, is_our
                 let port = reader.number(&key, &field, 1..=65535)?;
                 settings.redirect_uri = Some(format!("http://localhost:{port}/callback"));
             }
+            "device_authorization_url" if is_ours => settings.device_authorization_url = Some(reader.url(&key, &field)?),
             "token_url" if is_ours => settings.token_url = Some(reader.url(&key, &field)?),
             "scopes" => settings.scopes = scopes(reader, &key, &field)?,
             "enabled" => settings.is_off = !reader.flag(&key, &field)?,

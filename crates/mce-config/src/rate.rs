@@ -18,13 +18,13 @@ impl Rate {
     /// What a rate looks like.
     pub const EXPECTED: &'static str = "a rate such as `30/minute` or `5/second burst 1`";
 
-    /// Reads a rate; a number alone is by the minute.
+    /// Reads a rate; a number alone does not say how often.
     pub fn read(text: &str) -> Option<Self> {
         let (rate, burst) = match text.split_once("burst") {
             Some((rate, burst)) => (rate, Some(burst.trim().parse().ok()?)),
             None => (text, None),
         };
-        let (count, unit) = rate.split_once('/').unwrap_or((rate, "minute"));
+        let (count, unit) = rate.split_once('/')?;
         let count = count.trim().parse().ok()?;
         let per = match unit.trim() {
             "s" | "second" => Duration::from_secs(1),
@@ -44,15 +44,36 @@ impl Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::tests::bench;
+
+    #[test]
+    fn a_number_without_a_unit_is_refused_with_its_place_and_an_example() {
+        let server = "servers:\n  shop:\n    openapi: ./shop.yaml\n    ";
+        for (yaml, key) in [
+            ("rate: 5\n".to_owned(), "rate"),
+            ("run_rate: 5\n".to_owned(), "run_rate"),
+            (format!("{server}rate: 5\n"), "servers.shop.rate"),
+            (format!("{server}functions: {{a: {{rate: 5}}}}\n"), "servers.shop.functions.a.rate"),
+        ] {
+            let error = crate::load(&bench(&[("mce.yaml", &yaml)], &[]).options).unwrap_err().to_string();
+            assert!(
+                error.contains(key) && error.contains("`30/minute`") && error.contains("`5`"),
+                "{error}"
+            );
+        }
+        // The other program's variable counts by the minute, and has no unit.
+        let (settings, _) = bench(&[], &[("CODE_EXECUTOR_RATE_LIMIT_RPM", "5")]).load();
+        assert_eq!(settings.pace.run_rate, Rate::read("5/minute"));
+    }
 
     #[test]
     fn rates_are_read_as_they_are_said() {
         for (text, expected) in [
             ("30/minute", Some((30, 60, 30))),
-            ("30", Some((30, 60, 30))),
             (" 5 / s burst 1 ", Some((5, 1, 1))),
             ("1/day", Some((1, 86_400, 1))),
             ("2/h", Some((2, 3600, 2))),
+            ("30", None),
             ("0/s", None),
             ("-1/s", None),
             ("1/fortnight", None),

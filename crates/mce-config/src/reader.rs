@@ -172,19 +172,8 @@ impl Reader<'_> {
         Ok(secret)
     }
 
-    /// A secret: must not be printed, must not be empty, should not stand in a file as it is, and must be known now.
+    /// A secret: must not be printed, must not be empty, should not stand in a file as it is.
     pub(crate) fn secret(&mut self, key: &str, field: &Field) -> Result<Secret, ConfigError> {
-        let secret = self.any_secret(key, field)?;
-        if secret.sources().next().is_none() {
-            return Ok(secret);
-        }
-        Err(field.refuse(
-            "a text, `${VAR}` or `${file:PATH}`",
-            "a secret that is read later, which only servers have",
-        ))
-    }
-
-    fn any_secret(&mut self, key: &str, field: &Field) -> Result<Secret, ConfigError> {
         let text = self.secret_text(key, field)?;
         if text.value.is_empty() && text.variables.is_empty() {
             return Err(field.unexpected("a text that is not empty"));
@@ -200,7 +189,7 @@ impl Reader<'_> {
 
     /// A secret that is sent to an API, which may give it back.
     pub(crate) fn credential(&mut self, key: &str, field: &Field) -> Result<Secret, ConfigError> {
-        let secret = self.any_secret(key, field)?;
+        let secret = self.secret(key, field)?;
         if secret.is_short() {
             let message = format!("a secret of fewer than {MIN_SECRET_BYTES} characters is not cut out of answers");
             self.warn(field.place.clone(), message, Some("use a longer one".to_owned()));
@@ -234,6 +223,12 @@ impl Reader<'_> {
         };
         self.show(key, value.to_string(), field.place.source.clone());
         Ok(value)
+    }
+
+    /// A whole number of 32 bits.
+    pub(crate) fn count(&mut self, key: &str, field: &Field, range: RangeInclusive<u32>) -> Result<u32, ConfigError> {
+        let number = self.number(key, field, u64::from(*range.start())..=u64::from(*range.end()))?;
+        Ok(u32::try_from(number).unwrap_or(u32::MAX))
     }
 
     /// How often; none where a variable in it has no value.

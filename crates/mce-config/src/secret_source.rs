@@ -55,30 +55,50 @@ impl fmt::Display for SecretSource {
 }
 
 impl ServerSettings {
-    /// Every secret in it.
-    pub fn secrets_mut(&mut self) -> Vec<&mut Secret> {
-        let mut all: Vec<&mut Secret> = match &mut self.auth {
-            Auth::None => Vec::new(),
-            Auth::Static { value: secret }
-            | Auth::Jwt { token: secret }
-            | Auth::Basic { password: secret, .. }
-            | Auth::OAuth2 { client_secret: secret, .. }
-            | Auth::Keycloak { client_secret: secret, .. } => vec![secret],
-            Auth::Session(session) => vec![&mut session.password],
-        };
-        all.extend(self.credentials.values_mut().map(|credential| match credential {
-            Credential::Token(secret) | Credential::Basic { password: secret, .. } | Credential::Client { client_secret: secret, .. } => {
-                secret
+    /// Every secret in it, by the key at which it stands below the server's.
+    pub fn secrets_mut(&mut self) -> Vec<(String, &mut Secret)> {
+        let mut all = Vec::new();
+        let mut add = |key: String, secret| all.push((key, secret));
+        match &mut self.auth {
+            Auth::None => {}
+            Auth::Static { value } => add("auth.value".to_owned(), value),
+            Auth::Jwt { token } => add("auth.token".to_owned(), token),
+            Auth::Basic { password, .. } => add("auth.password".to_owned(), password),
+            Auth::OAuth2 { client_secret, .. } | Auth::Keycloak { client_secret, .. } => {
+                add("auth.client_secret".to_owned(), client_secret)
             }
-        }));
-        all.extend(self.extra_headers.iter_mut().map(|(_, value)| value));
-        all.extend(&mut self.upstream.oauth.client_secret);
-        all.extend(&mut self.connection.client_key);
-        all.extend(&mut self.connection.proxy);
+            Auth::Session(session) => add("auth.password".to_owned(), &mut session.password),
+        }
+        for (scheme, credential) in &mut self.credentials {
+            match credential {
+                Credential::Token(token) => add(format!("credentials.{scheme}"), token),
+                Credential::Basic { password, .. } => add(format!("credentials.{scheme}.password"), password),
+                Credential::Client { client_secret, .. } => add(format!("credentials.{scheme}.client_secret"), client_secret),
+            }
+        }
+        for (name, value) in &mut self.extra_headers {
+            add(format!("extra_headers.{name}"), value);
+        }
+        let own = [
+            ("oauth.client_secret", &mut self.upstream.oauth.client_secret),
+            ("tls.client_key", &mut self.connection.client_key),
+            ("proxy", &mut self.connection.proxy),
+        ];
+        for (key, secret) in own {
+            secret.iter_mut().for_each(|secret| add(key.to_owned(), secret));
+        }
         if let Origin::McpStdio(child) = &mut self.origin {
-            all.extend(child.env.values_mut());
+            for (name, value) in &mut child.env {
+                add(format!("env.{name}"), value);
+            }
         }
         all
+    }
+
+    /// Whether the secret at a key of [`ServerSettings::secrets_mut`] may have several lines: keys in PEM and variables of
+    /// processes do, what is sent in a header does not.
+    pub fn may_have_lines(key: &str) -> bool {
+        key == "tls.client_key" || key.starts_with("env.")
     }
 }
 
@@ -287,6 +307,46 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_with_a_line_break_is_refused_with_its_place() {
+        let files = [("token", "two\nlines")];
+        let of = |yaml: &str| {
+            bench(
+                &[("mce.yaml", yaml), files[0]],
+                &[("TOKEN", "two\r\nlines"), ("PEM", "-----\nAAAA\n-----")],
+            )
+        };
+        for (more, key) in [
+            ("auth: {type: static, value: {file: ./token}}", "servers.shop.auth.value"),
+            ("auth: {type: jwt, token: '${TOKEN}'}", "servers.shop.auth.token"),
+            ("credentials: {key: {file: ./token}}", "servers.shop.credentials.key"),
+            ("extra_headers: {X-Key: '${TOKEN}'}", "servers.shop.extra_headers"),
+            (
+                "oauth: {client_id: me, client_secret: '${TOKEN}'}",
+                "servers.shop.oauth.client_secret",
+            ),
+        ] {
+            let yaml = format!("servers:\n  shop:\n    openapi: ./shop.yaml\n    {more}\n");
+            let error = crate::load(&of(&yaml).options).unwrap_err().to_string();
+            assert!(error.contains(key) && !error.contains("two"), "{error}");
+        }
+        let child = of("servers: {a: {command: x, env: {PEM: '${PEM}'}}}");
+        assert!(crate::load(&child.options).is_ok());
+    }
+
+    #[test]
+    fn settings_without_a_server_take_secrets_from_every_source() {
+        for (written, shown) in [
+            ("'${secret:b}'", "*** from the command `give`"),
+            ("{command: [pass, x]}", "*** from the command `pass`"),
+        ] {
+            let yaml = format!("{NAMED}http_token: {written}\nllm_api_key: {written}\n");
+            let bench = bench(&[("mce.yaml", &yaml)], &[]);
+            assert!(bench.shown("http_token").starts_with(shown), "{}", bench.shown("http_token"));
+            assert_eq!(bench.load().0.serve.http_token.unwrap().sources().count(), 1);
+        }
+    }
+
+    #[test]
     fn only_our_files_name_files_and_commands() {
         let project = r#"{"mcpServers": {"evil": {"url": "https://evil.example/mcp", "headers": {"X": "${secret:b}", "Y": "${file:/etc/hostname}"}}}}"#;
         let bench = with("'${secret:b}'", &[(".mcp.json", project), (".env", "MCE_SHOP_AUTH=${secret:c}")]);
@@ -303,7 +363,6 @@ mod tests {
     fn what_is_read_later_is_refused_where_no_secret_is() {
         for (yaml, told) in [
             ("log_level: '${secret:b}'", "read later"),
-            ("http_token: '${secret:b}'", "read later"),
             ("secrets: {x: {comand: [y]}}", "did you mean `command`"),
             ("secrets: {x: {command: []}}", "a list of a program"),
             ("secrets: {x: {keyring: {service: y}}}", "without `account`"),

@@ -22,12 +22,13 @@ use crate::{
 };
 
 /// Every key of a server, besides other words for them.
-pub(crate) const SERVER_KEYS: [&str; 38] = [
+pub(crate) const SERVER_KEYS: [&str; 40] = [
     "allow_private",
     "args",
     "auth",
     "auth_header",
     "base_url",
+    "breaker_failures",
     "command",
     "concurrency",
     "credentials",
@@ -53,6 +54,7 @@ pub(crate) const SERVER_KEYS: [&str; 38] = [
     "proxy",
     "rate",
     "rename",
+    "retries",
     "skills_url",
     "start_timeout",
     "swagger_url",

@@ -90,8 +90,11 @@ const OTHER_NAMES: [(&str, &str); 7] = [
     ("max_sampling_rounds", "CODE_EXECUTOR_MAX_SAMPLING_ROUNDS"),
     ("max_sampling_tokens", "CODE_EXECUTOR_MAX_SAMPLING_TOKENS"),
     ("sampling_enabled", "CODE_EXECUTOR_SAMPLING_ENABLED"),
-    ("run_rate", "CODE_EXECUTOR_RATE_LIMIT_RPM"),
+    ("run_rate", RATE_BY_THE_MINUTE),
 ];
+
+/// Of another program, which counts programs by the minute and has no unit.
+const RATE_BY_THE_MINUTE: &str = "CODE_EXECUTOR_RATE_LIMIT_RPM";
 
 /// Variables that are no settings: they say where settings are.
 pub(crate) const OTHER_VARIABLES: [&str; 1] = ["MCE_CONFIG"];
@@ -178,7 +181,11 @@ impl SettingFields<'_, '_> {
     }
 
     pub(crate) fn rate(&mut self, key: &str) -> Result<Option<Rate>, ConfigError> {
-        if let Some(field) = self.field(key) {
+        if let Some(mut field) = self.field(key) {
+            let is_by_the_minute = field.place.source.variable() == Some(RATE_BY_THE_MINUTE);
+            if let (true, Ok(count)) = (is_by_the_minute, field.scalar(Rate::EXPECTED)) {
+                field.node = Node::text(&format!("{count}/minute"));
+            }
             self.reader.rate(key, &field)
         } else {
             self.reader.show_default(key, &"");

@@ -1,6 +1,7 @@
 //! What is meant: typed settings with all defaults filled in. Read by `load`.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -302,6 +303,13 @@ pub struct PaceSettings {
     pub retries: u32,
     /// Failures in a row after which a server is left alone for 30 s. `MCE_BREAKER_FAILURES`, default 5; 0: never.
     pub breaker_failures: u32,
+}
+
+impl PaceSettings {
+    /// What `retries` may be, of all servers and of one.
+    pub(crate) const RETRIES: RangeInclusive<u32> = 0..=10;
+    /// What `breaker_failures` may be, likewise.
+    pub(crate) const BREAKER_FAILURES: RangeInclusive<u32> = 0..=1_000_000;
 }
 
 /// What MCP servers and programs ask of the client.

@@ -36,6 +36,16 @@ pub enum Source {
     },
 }
 
+impl Source {
+    /// The variable that holds the value.
+    pub(crate) fn variable(&self) -> Option<&str> {
+        match self {
+            Self::Environment { variable } | Self::DotEnv { variable, .. } => Some(variable),
+            Self::Default | Self::Argument { .. } | Self::File { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -75,6 +75,8 @@ pub struct OAuthSettings {
     pub redirect_uri: Option<String>,
     /// `token_url`: where the document of an API is not believed about where codes and the client's secret go.
     pub token_url: Option<String>,
+    /// `device_authorization_url`: where devices ask for a code, if the document of an API does not say it, or is not believed.
+    pub device_authorization_url: Option<String>,
     /// `scopes` that are asked for; empty: those that the server names.
     pub scopes: Vec<String>,
 }

@@ -23,6 +23,10 @@ pub struct ViewSettings {
     pub functions: BTreeMap<String, FunctionSettings>,
     /// How often its functions may be called, by all clients together.
     pub rate: Option<Rate>,
+    /// Further attempts of what only reads; none: as `retries` of the settings says.
+    pub retries: Option<u32>,
+    /// Failures in a row after which it is left alone, 0: never; none: as `breaker_failures` of the settings says.
+    pub breaker_failures: Option<u32>,
     /// How functions give further pages whose document does not say it.
     pub pagination: Option<PaginationSettings>,
 }

@@ -7,7 +7,9 @@ use crate::nearest::suggestion;
 use crate::pagination_fields::pagination;
 use crate::reader::{Reader, found, one_of};
 use crate::yaml::Kind;
-use crate::{ArgumentDefault, ConfigError, EffectSetting, FunctionSelector, FunctionSettings, MAX_DESCRIPTION_CHARS, ViewSettings};
+use crate::{
+    ArgumentDefault, ConfigError, EffectSetting, FunctionSelector, FunctionSettings, MAX_DESCRIPTION_CHARS, PaceSettings, ViewSettings,
+};
 
 /// The parts of a selector.
 const SELECTOR_KEYS: [&str; 4] = ["tag", "path", "method", "operation"];
@@ -38,6 +40,12 @@ pub(crate) fn read_view(reader: &mut Reader<'_>, at: &str, fields: &mut BTreeMap
     }
     if let Some(field) = fields.remove("rate") {
         view.rate = reader.rate(&format!("{at}.rate"), &field)?;
+    }
+    if let Some(field) = fields.remove("retries") {
+        view.retries = Some(reader.count(&format!("{at}.retries"), &field, PaceSettings::RETRIES)?);
+    }
+    if let Some(field) = fields.remove("breaker_failures") {
+        view.breaker_failures = Some(reader.count(&format!("{at}.breaker_failures"), &field, PaceSettings::BREAKER_FAILURES)?);
     }
     if let Some(field) = fields.remove("functions") {
         for (operation, field) in field.into_entries("a mapping of operations to their settings")? {
@@ -176,4 +184,23 @@ fn default(reader: &mut Reader<'_>, key: &str, field: Field) -> Result<ArgumentD
         }
     }
     Ok(ArgumentDefault { value, is_hidden })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load::tests::bench;
+
+    #[test]
+    fn a_server_has_its_own_attempts_and_its_own_patience() {
+        let yaml = "retries: 1\nservers:\n  shop: {openapi: ./shop.yaml, retries: 0, breaker_failures: 7}\n  far: {url: 'https://far.example/mcp'}\n";
+        let bench = bench(&[("mce.yaml", yaml)], &[]);
+        let (settings, _) = bench.load();
+        let of = |name: &str| {
+            let view = &settings.server(name).unwrap().view;
+            (view.retries, view.breaker_failures)
+        };
+        assert_eq!((of("shop"), of("far")), ((Some(0), Some(7)), (None, None)));
+        assert_eq!(bench.shown("servers.shop.retries"), "0 <- mce.yaml: servers.shop.retries");
+        assert!(bench.warnings().is_empty(), "{:?}", bench.warnings());
+    }
 }

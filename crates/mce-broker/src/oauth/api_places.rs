@@ -4,27 +4,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mce_catalog::function::SecurityScheme;
+use mce_catalog::function::{OAuthPlaces, SecurityScheme};
 use mce_config::{OAuthSettings, ServerSettings};
 use reqwest::{Method, Request};
 use rmcp::transport::auth::AuthorizationMetadata;
+use serde_json::Value;
 use url::Url;
 
-use super::discovery::usable;
+use super::discovery::{DEVICE_ENDPOINT, device_endpoint, usable};
 use super::guarded_client::{GuardedClient, host_of};
+use super::login::{Found, LoginScheme, LoginWay};
 use super::login_error::LoginError;
 use super::session::Session;
 
 const OPENID_PATH: &str = "/.well-known/openid-configuration";
-
-/// Where to log in.
-pub(super) struct Places {
-    pub(super) metadata: AuthorizationMetadata,
-    /// Those that the document names.
-    pub(super) scopes: Vec<String>,
-    /// Nobody said who the authorization server is: it is known by its host alone.
-    pub(super) is_issuer_assumed: bool,
-}
 
 /// The scheme that a person logs in for: the first for which nothing else is configured.
 pub fn person_scheme<'a>(
@@ -33,7 +26,7 @@ pub fn person_scheme<'a>(
 ) -> Option<(&'a String, &'a SecurityScheme)> {
     schemes.iter().find(|(name, scheme)| {
         let is_for_people = match scheme {
-            SecurityScheme::OAuth2(places) => places.code.is_some(),
+            SecurityScheme::OAuth2(places) => places.code.is_some() || places.device.is_some(),
             SecurityScheme::OpenIdConnect(_) => true,
             _ => false,
         };
@@ -49,53 +42,97 @@ pub fn person_scheme<'a>(
 pub(super) async fn find_places(
     server: &str,
     session: &Session,
-    scheme: &SecurityScheme,
-    oauth: &OAuthSettings,
-) -> Result<Places, LoginError> {
+    scheme: LoginScheme<'_>,
+    (oauth, way): (&OAuthSettings, LoginWay),
+) -> Result<Found, LoginError> {
     let failed = |reason: String| LoginError::Discovery {
         server: server.to_owned(),
         reason,
     };
     let base = &session.url;
-    let absolute = |text: &str| {
-        base.join(text)
-            .map_err(|_| failed("the document has no URL where one is needed".to_owned()))
-    };
-    let mut places = match scheme {
+    let (mut metadata, declared, is_issuer_assumed) = match scheme.scheme {
         SecurityScheme::OAuth2(flows) => {
-            let (login, token) = flows
-                .code
-                .as_ref()
-                .ok_or_else(|| failed("the document has no flow for people".to_owned()))?;
-            let login = absolute(login)?;
-            let mut metadata = AuthorizationMetadata::default();
-            metadata.issuer = Some(login.origin().ascii_serialization());
-            metadata.authorization_endpoint = login.into();
-            metadata.token_endpoint = absolute(token)?.into();
-            Places {
-                metadata: with_pkce(metadata),
-                scopes: flows.scopes.clone(),
-                is_issuer_assumed: true,
-            }
+            let metadata = of_flows(flows, base, (oauth, way)).map_err(failed)?;
+            (metadata, flows.scopes.clone(), true)
         }
         SecurityScheme::OpenIdConnect(url) => {
-            let metadata = discovered(&absolute(url)?, &session.http).await.map_err(&failed)?;
-            Places {
-                metadata: with_pkce(metadata),
-                scopes: vec!["openid".to_owned()],
-                is_issuer_assumed: false,
-            }
+            let url = absolute(base, url).map_err(failed)?;
+            let metadata = discovered(&url, &session.http).await.map_err(failed)?;
+            (with_pkce(metadata), vec!["openid".to_owned()], false)
         }
         _ => return Err(failed("nobody logs in for its security schemes".to_owned())),
     };
     if let Some(token_url) = &oauth.token_url {
-        places.metadata.token_endpoint.clone_from(token_url);
+        metadata.token_endpoint.clone_from(token_url);
     }
-    places.metadata = usable(places.metadata, &session.http).map_err(&failed)?;
+    if let Some(url) = &oauth.device_authorization_url {
+        metadata
+            .additional_fields
+            .insert(DEVICE_ENDPOINT.to_owned(), Value::from(url.as_str()));
+    }
+    let scopes = needed_scopes(scheme.scopes, &declared, metadata.scopes_supported.as_deref());
+    let mut metadata = usable(metadata, &session.http).map_err(failed)?;
     // Of the authorization server only those count that the person or the document asks for.
-    places.metadata.scopes_supported = None;
-    check_token_place(&places.metadata, base, oauth).map_err(failed)?;
-    Ok(places)
+    metadata.scopes_supported = None;
+    check_token_place(&metadata, base, (oauth, way)).map_err(failed)?;
+    Ok(Found {
+        server: server.to_owned(),
+        metadata,
+        oauth: oauth.clone(),
+        scopes,
+        scheme: Some(scheme.name.to_owned()),
+        is_issuer_assumed,
+    })
+}
+
+/// A place that a document names, which may be relative to that of the API.
+fn absolute(base: &Url, text: &str) -> Result<Url, String> {
+    base.join(text)
+        .map_err(|_| "the document has no URL where one is needed".to_owned())
+}
+
+/// What the flows of a document say.
+fn of_flows(flows: &OAuthPlaces, base: &Url, (oauth, way): (&OAuthSettings, LoginWay)) -> Result<AuthorizationMetadata, String> {
+    let device = flows.device.as_ref().map(|(start, token)| (start.as_str(), token.as_str()));
+    let code = flows.code.as_ref().map(|(start, token)| (start.as_str(), token.as_str()));
+    let configured = oauth.device_authorization_url.as_deref();
+    let is_device = way == LoginWay::Device && (device.is_some() || configured.is_some()) || code.is_none();
+    let chosen = if is_device {
+        // The tokens of a device are had where those of a code are, if nobody says otherwise.
+        let token = device.or(code).map(|(_, token)| token).or(oauth.token_url.as_deref());
+        configured.or(device.map(|(start, _)| start)).zip(token)
+    } else {
+        code
+    };
+    let (start, token) = chosen.ok_or("the document has no flow for people")?;
+    let start = absolute(base, start)?;
+    let mut metadata = AuthorizationMetadata::default();
+    metadata.issuer = Some(start.origin().ascii_serialization());
+    metadata.token_endpoint = absolute(base, token)?.into();
+    if is_device {
+        metadata
+            .additional_fields
+            .insert(DEVICE_ENDPOINT.to_owned(), Value::from(String::from(start)));
+    } else {
+        metadata.authorization_endpoint = start.into();
+    }
+    Ok(with_pkce(metadata))
+}
+
+/// Those that operations need, and what makes a login last, where it is declared; if no operation says, all that are declared.
+fn needed_scopes(of_operations: &[String], declared: &[String], supported: Option<&[String]>) -> Vec<String> {
+    if of_operations.is_empty() {
+        return declared.to_vec();
+    }
+    let mut scopes = of_operations.to_vec();
+    let all = declared.iter().chain(supported.into_iter().flatten());
+    let lasting = all.filter(|scope| matches!(scope.as_str(), "openid" | "offline_access"));
+    for scope in lasting {
+        if !scopes.contains(scope) {
+            scopes.push(scope.clone());
+        }
+    }
+    scopes
 }
 
 /// What an `OpenID` provider says of itself. (`OpenID` Connect Discovery 1.0, section 4)
@@ -105,8 +142,13 @@ async fn discovered(url: &Url, http: &Arc<GuardedClient>) -> Result<Authorizatio
         .await
         .map_err(|trouble| trouble.words)?;
     let host = host_of(url);
-    let metadata: AuthorizationMetadata =
-        serde_json::from_slice(&answer.body).map_err(|_| format!("what `{host}` publishes is no description of an OpenID provider"))?;
+    let unusable = |_| format!("what `{host}` publishes is no description of an OpenID provider");
+    let mut said: Value = serde_json::from_slice(&answer.body).map_err(unusable)?;
+    if let Some(members) = said.as_object_mut() {
+        // Who lets only devices and clients in has none.
+        members.entry("authorization_endpoint").or_insert_with(|| Value::from(""));
+    }
+    let metadata: AuthorizationMetadata = serde_json::from_value(said).map_err(unusable)?;
     let issuer = metadata.issuer.as_deref().unwrap_or_default();
     if format!("{}{OPENID_PATH}", issuer.trim_end_matches('/')) != url.as_str() {
         return Err(format!("what `{host}` publishes is about another provider"));
@@ -123,15 +165,48 @@ fn with_pkce(mut metadata: AuthorizationMetadata) -> AuthorizationMetadata {
 
 /// The code goes to where the person logged in, so that no document gets one of another's; a secret of the client goes to where
 /// `base_url` is. All else a person has to say.
-fn check_token_place(metadata: &AuthorizationMetadata, base: &Url, oauth: &OAuthSettings) -> Result<(), String> {
+fn check_token_place(metadata: &AuthorizationMetadata, base: &Url, (oauth, way): (&OAuthSettings, LoginWay)) -> Result<(), String> {
     let parsed = |text: &str| Url::parse(text).map_err(|_| "an endpoint is no URL".to_owned());
-    let (login, token) = (parsed(&metadata.authorization_endpoint)?, parsed(&metadata.token_endpoint)?);
-    let is_same_place = token.origin() == login.origin() && oauth.client_secret.is_none();
-    if oauth.token_url.is_some() || is_same_place || token.origin() == base.origin() {
+    let browser = Some(metadata.authorization_endpoint.as_str()).filter(|url| way == LoginWay::Any && !url.is_empty());
+    let start = parsed(browser.or(device_endpoint(metadata)).unwrap_or_default())?;
+    let token = parsed(&metadata.token_endpoint)?;
+    let is_public = oauth.client_secret.is_none();
+    let refuse = |place: &Url, what: &str, key: &str| {
+        let host = host_of(place);
+        Err(format!(
+            "its document would have {what} asked for at `{host}`; if that is right, set `{key}` below `oauth` of the server to `{place}`"
+        ))
+    };
+    // A browser takes no secret along; a device's request for a code holds it.
+    if browser.is_none() && !is_public && oauth.device_authorization_url.is_none() && start.origin() != base.origin() {
+        return refuse(&start, "the code", "device_authorization_url");
+    }
+    if oauth.token_url.is_some() || token.origin() == start.origin() && is_public || token.origin() == base.origin() {
         return Ok(());
     }
-    Err(format!(
-        "its document would have the token asked for at `{}`; if that is right, set `token_url` below `oauth` of the server to `{token}`",
-        host_of(&token)
-    ))
+    refuse(&token, "the token", "token_url")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_asks_for_what_operations_need_and_for_what_makes_it_last() {
+        let check = |of_operations: &[&str], declared: &[&str], supported: Option<&[&str]>, expected: &[&str]| {
+            let owned = |scopes: &[&str]| scopes.iter().map(|&scope| scope.to_owned()).collect::<Vec<_>>();
+            let supported = supported.map(owned);
+            let found = needed_scopes(&owned(of_operations), &owned(declared), supported.as_deref());
+            assert_eq!(found, owned(expected), "{of_operations:?} {declared:?}");
+        };
+        check(&[], &["read", "write", "admin"], None, &["read", "write", "admin"]);
+        check(&["read"], &["read", "write", "admin"], None, &["read"]);
+        check(&["read"], &["read", "offline_access"], None, &["read", "offline_access"]);
+        check(
+            &["read"],
+            &["openid"],
+            Some(&["openid", "email", "offline_access"]),
+            &["read", "openid", "offline_access"],
+        );
+    }
 }

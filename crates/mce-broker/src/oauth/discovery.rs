@@ -3,15 +3,20 @@
 use std::sync::Arc;
 
 use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource};
+use serde_json::Value;
 use url::Url;
 
 use super::guarded_client::{GuardedClient, host_of, plain};
 use super::login_error::{LoginError, discovery};
 
+/// RFC 8628, section 4.
+pub(super) const DEVICE_ENDPOINT: &str = "device_authorization_endpoint";
+
 /// Further members of an authorization server's metadata that are kept.
-const KEPT_MEMBERS: [&str; 4] = [
+const KEPT_MEMBERS: [&str; 5] = [
     "authorization_response_iss_parameter_supported",
     "client_id_metadata_document_supported",
+    DEVICE_ENDPOINT,
     "revocation_endpoint",
     "token_endpoint_auth_methods_supported",
 ];
@@ -46,17 +51,18 @@ pub(super) async fn discover(
 /// The part of the metadata that is used, if all of it may be.
 pub(super) fn usable(found: AuthorizationMetadata, http: &GuardedClient) -> Result<AuthorizationMetadata, String> {
     let mut metadata = AuthorizationMetadata::default();
-    metadata.authorization_endpoint = endpoint(&found.authorization_endpoint, http)?;
+    // Who has no place for browsers has one for devices.
+    if !found.authorization_endpoint.is_empty() || device_endpoint(&found).is_none() {
+        metadata.authorization_endpoint = endpoint(&found.authorization_endpoint, http)?;
+    }
+    if let Some(url) = device_endpoint(&found) {
+        endpoint(url, http)?;
+    }
     metadata.token_endpoint = endpoint(&found.token_endpoint, http)?;
     metadata.registration_endpoint = found.registration_endpoint.map(|url| endpoint(&url, http)).transpose()?;
     let Some(issuer) = found.issuer else {
         return Err("the authorization server does not say who it is".to_owned());
     };
-    // Without it nobody knows whether a code that was stolen is of use. (MCP 2025-11-25, Authorization Code Protection)
-    let has_pkce = |methods: &Vec<String>| methods.iter().any(|method| method == "S256");
-    if !found.code_challenge_methods_supported.as_ref().is_some_and(has_pkce) {
-        return Err(format!("`{}` does not say that it supports PKCE with S256", plain(&issuer)));
-    }
     metadata.issuer = Some(issuer);
     metadata.scopes_supported = found.scopes_supported;
     metadata.response_types_supported = found.response_types_supported;
@@ -64,6 +70,28 @@ pub(super) fn usable(found: AuthorizationMetadata, http: &GuardedClient) -> Resu
     metadata.additional_fields = found.additional_fields;
     metadata.additional_fields.retain(|name, _| KEPT_MEMBERS.contains(&name.as_str()));
     Ok(metadata)
+}
+
+/// # Errors
+///
+/// If nobody knows whether a code that was stolen is of use. (MCP 2025-11-25, Authorization Code Protection)
+pub(super) fn check_pkce(metadata: &AuthorizationMetadata) -> Result<(), String> {
+    let has_pkce = |methods: &Vec<String>| methods.iter().any(|method| method == "S256");
+    if metadata.code_challenge_methods_supported.as_ref().is_some_and(has_pkce) {
+        return Ok(());
+    }
+    let issuer = plain(metadata.issuer.as_deref().unwrap_or_default());
+    Err(format!("`{issuer}` does not say that it supports PKCE with S256"))
+}
+
+/// A member of the metadata that rmcp has no name for.
+pub(super) fn member<'a>(metadata: &'a AuthorizationMetadata, name: &str) -> Option<&'a Value> {
+    metadata.additional_fields.get(name)
+}
+
+/// Where a device asks for a code.
+pub(super) fn device_endpoint(metadata: &AuthorizationMetadata) -> Option<&str> {
+    member(metadata, DEVICE_ENDPOINT)?.as_str()
 }
 
 /// A browser goes to one of them, codes and secrets to the others.

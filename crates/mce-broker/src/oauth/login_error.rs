@@ -37,6 +37,12 @@ pub enum LoginError {
         /// What is wrong.
         reason: String,
     },
+    /// It has no place for devices.
+    #[error("`{issuer}` does not say that one can log in there at another device")]
+    NoDevice {
+        /// The authorization server.
+        issuer: String,
+    },
     /// This client cannot be made known to the authorization server.
     #[error("`{issuer}` does not register this client: {reason}")]
     Registration {
@@ -102,6 +108,7 @@ impl LoginError {
             Self::NotConfigured { .. } => Some("`mce auth status` lists those that there are".to_owned()),
             Self::NothingPublished { server } => Some(format!("set `auth` or `headers` of `{server}`, if it wants a credential")),
             Self::Registration { .. } => Some("register a client there yourself, and write its `client_id` below `oauth`".to_owned()),
+            Self::NoDevice { .. } => Some("without `--device` a browser is used; `--no-browser` prints the URL for one".to_owned()),
             Self::Listen { .. } => Some("set `redirect_uri` below `oauth` to a port that is free".to_owned()),
             Self::NoAnswer { .. } => Some("paste the whole URL at which the browser ended".to_owned()),
             Self::NotInTime { .. } | Self::Denied { .. } => Some("try again".to_owned()),

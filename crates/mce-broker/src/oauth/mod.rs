@@ -2,13 +2,16 @@
 //! what it may reach, what is kept of it, and what people are told is decided here.
 //!
 //! ```text
-//! a person ──▶ Login: discovery, registration, browser ──▶ GrantFile (0600)
+//! a person ──▶ Login: discovery, registration, browser or device ──▶ GrantFile (0600)
 //! HttpClient of upstream ──▶ Session: the token, renewed by one for all ◀──┘
 //!                              └─ all HTTP through GuardedClient
 //! ```
 
 mod api_places;
+mod browser;
 mod callback;
+mod client;
+mod device;
 mod discovery;
 mod grant;
 mod guarded_client;
@@ -18,7 +21,9 @@ mod revoke;
 mod session;
 
 pub use api_places::person_scheme;
-pub use login::{LoggedIn, Login};
+pub use browser::BrowserLogin;
+pub use device::DeviceLogin;
+pub use login::{LoggedIn, Login, LoginScheme, LoginWay};
 pub use login_error::LoginError;
 pub use session::{LoginNeed, LoginState};
 

@@ -3,7 +3,6 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use mce_catalog::function::{Function, Target};
 use tokio::time::Instant;
 
 use super::{Health, seconds};
@@ -37,21 +36,15 @@ impl Breaker {
     }
 
     /// Lets a call through, or says when one will be.
-    pub(super) fn check(&self, function: &Function, now: Instant) -> Result<(), CallError> {
+    pub(super) fn check(&self, (name, kind): (&str, CallErrorKind), now: Instant) -> Result<(), CallError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(until) = state.rests_until else { return Ok(()) };
         if until <= now {
             state.rests_until = Some(now + REST);
             return Ok(());
         }
-        let kind = match &function.target {
-            Target::Http(_) => CallErrorKind::Api { status: None, body: None },
-            Target::Tool(_) => CallErrorKind::Tool { may_have_effects: false },
-        };
-        let message = format!(
-            "`{}` failed {} times in a row and is left alone: nothing was sent",
-            function.server, state.failures
-        );
+        let failures = state.failures;
+        let message = format!("`{name}` failed {failures} times in a row and is left alone: nothing was sent");
         Err(CallError::new(kind, message).with_hint(format!("it is tried again in {}", seconds(until - now))))
     }
 
@@ -71,22 +64,24 @@ impl Breaker {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::function;
     use super::*;
+
+    fn check(breaker: &Breaker, now: Instant) -> Result<(), CallError> {
+        breaker.check(("svc", CallErrorKind::Api { status: None, body: None }), now)
+    }
 
     #[test]
     fn it_opens_after_failures_in_a_row_and_lets_one_through_from_time_to_time() {
         let breaker = Breaker::new(3);
-        let function = function();
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let is_open = |now| breaker.check(&function, now).is_err();
+        let is_open = |now| check(&breaker, now).is_err();
         for health in [Health::Bad, Health::Bad, Health::Good, Health::Bad, Health::Bad] {
             breaker.note(health, at(0));
             assert!(!is_open(at(0)));
         }
         breaker.note(Health::Bad, at(0));
-        let error = breaker.check(&function, at(10)).unwrap_err();
+        let error = check(&breaker, at(10)).unwrap_err();
         assert_eq!(
             error.to_string(),
             "`svc` failed 3 times in a row and is left alone: nothing was sent"
@@ -106,6 +101,6 @@ mod tests {
         for _ in 0..100 {
             breaker.note(Health::Bad, Instant::now());
         }
-        assert!(breaker.check(&function(), Instant::now()).is_ok());
+        assert!(check(&breaker, Instant::now()).is_ok());
     }
 }

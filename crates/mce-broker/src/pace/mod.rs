@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mce_catalog::function::Function;
+use mce_catalog::function::{Function, Target};
 use mce_config::{Origin, PaceSettings, Rate, ServerSettings, Settings};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
@@ -24,6 +24,9 @@ pub(crate) use self::again::{Again, wait_hint};
 /// Clients whose rates are kept apart; clients choose their names.
 const MAX_CLIENTS: usize = 1000;
 
+/// Hosts of programs' own requests whose failures are counted.
+const MAX_HOSTS: usize = 1000;
+
 /// What is known of the pace of all servers.
 #[derive(Debug)]
 pub(crate) struct Pace {
@@ -33,11 +36,14 @@ pub(crate) struct Pace {
     servers: BTreeMap<String, ServerPace>,
     calls: PerClient,
     runs: PerClient,
+    /// Of hosts that programs fetch from. Held for one look.
+    hosts: Mutex<BTreeMap<String, Arc<Breaker>>>,
 }
 
 #[derive(Debug)]
 struct ServerPace {
     breaker: Breaker,
+    retries: u32,
     bucket: Option<Bucket>,
     /// By what settings call them.
     functions: BTreeMap<String, Bucket>,
@@ -71,7 +77,8 @@ pub(crate) enum Health {
 impl Pace {
     pub(crate) fn new(settings: &Settings, patience: Duration) -> Self {
         let pace = |server: &ServerSettings| ServerPace {
-            breaker: Breaker::new(settings.pace.breaker_failures),
+            breaker: Breaker::new(server.view.breaker_failures.unwrap_or(settings.pace.breaker_failures)),
+            retries: server.view.retries.unwrap_or(settings.pace.retries),
             bucket: server.view.rate.map(Bucket::new),
             functions: server
                 .view
@@ -85,6 +92,7 @@ impl Pace {
             servers: settings.servers.iter().map(|server| (server.name.clone(), pace(server))).collect(),
             calls: PerClient::new(settings.pace.rate),
             runs: PerClient::new(settings.pace.run_rate),
+            hosts: Mutex::default(),
             settings: settings.pace.clone(),
             patience,
         }
@@ -99,7 +107,11 @@ impl Pace {
         let Some(server) = self.servers.get(&function.server) else {
             return Ok(Turn { _place: None });
         };
-        server.breaker.check(function, Instant::now())?;
+        let kind = match &function.target {
+            Target::Http(_) => CallErrorKind::Api { status: None, body: None },
+            Target::Tool(_) => CallErrorKind::Tool { may_have_effects: false },
+        };
+        server.breaker.check((&function.server, kind), Instant::now())?;
         let mut patience = self.patience;
         if let Some(bucket) = self.calls.bucket(run) {
             patience = bucket.wait(patience, "calls of this client").await?;
@@ -125,6 +137,35 @@ impl Pace {
         }
     }
 
+    /// Waits for the turn of a program's own request to a host, which is a call of its client's.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pace::turn`].
+    pub(crate) async fn fetch_turn(&self, run: &RunContext, host: &str, patience: Duration) -> Result<(), CallError> {
+        let kind = CallErrorKind::Api { status: None, body: None };
+        self.host(host).check((host, kind), Instant::now())?;
+        match self.calls.bucket(run) {
+            Some(bucket) => bucket.wait(patience, "calls of this client").await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes into account how a program's own request went.
+    pub(crate) fn note_fetch(&self, host: &str, health: Health) {
+        self.host(host).note(health, Instant::now());
+    }
+
+    fn host(&self, host: &str) -> Arc<Breaker> {
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        // Programs choose names where a list of hosts has `*`; what they fail at is forgotten rather than kept without end.
+        if hosts.len() >= MAX_HOSTS && !hosts.contains_key(host) {
+            hosts.clear();
+        }
+        let new = || Arc::new(Breaker::new(self.settings.breaker_failures));
+        Arc::clone(hosts.entry(host.to_owned()).or_insert_with(new))
+    }
+
     /// Whether a client may start a program now. Programs do not wait.
     ///
     /// # Errors
@@ -144,9 +185,10 @@ impl Pace {
         }
     }
 
-    /// How often an attempt may be repeated for a function.
-    pub(crate) fn again(&self, is_repeatable: bool) -> Again {
-        Again::new(if is_repeatable { self.settings.retries } else { 0 }, self.patience)
+    /// How often an attempt may be repeated for a function of a server.
+    pub(crate) fn again(&self, server: &str, is_repeatable: bool) -> Again {
+        let retries = self.servers.get(server).map_or(self.settings.retries, |server| server.retries);
+        Again::new(if is_repeatable { retries } else { 0 }, self.patience)
     }
 }
 

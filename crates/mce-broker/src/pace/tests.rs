@@ -1,40 +1,7 @@
 //! Rates; what is sent is tested from outside.
 
-use std::collections::BTreeMap;
-
-use mce_catalog::function::{Effect, HttpTarget, Target};
-
 use super::*;
 use crate::run_context::Asker;
-
-pub(super) fn function() -> Function {
-    let target = HttpTarget {
-        method: "GET".to_owned(),
-        path: "/a".to_owned(),
-        base_url: None,
-        accepts: Vec::new(),
-        event_item: mce_catalog::function::EventItem::default(),
-        security: Vec::new(),
-    };
-    Function {
-        server: "svc".to_owned(),
-        operation: "GET /a".to_owned(),
-        operation_id: None,
-        python: "get_a".to_owned(),
-        typescript: "getA".to_owned(),
-        effect: Effect::Read,
-        summary: String::new(),
-        description: String::new(),
-        tags: Vec::new(),
-        is_deprecated: false,
-        parameters: Vec::new(),
-        body: None,
-        result: None,
-        errors: BTreeMap::new(),
-        pagination: None,
-        target: Target::Http(target),
-    }
-}
 
 fn rate(text: &str) -> Rate {
     Rate::read(text).unwrap()

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use mce_catalog::function::SecurityScheme;
 use mce_config::Origin;
 
 use super::Upstreams;
 use crate::api_login::is_needed;
-use crate::oauth::{Login, LoginError, LoginState, Session};
+use crate::oauth::{Login, LoginError, LoginScheme, LoginState, LoginWay, Session};
 
 impl Upstreams {
     /// Begins a login at a server, by what it says when it is asked for its tools.
@@ -15,7 +14,7 @@ impl Upstreams {
     /// # Errors
     ///
     /// Why nobody can log in there.
-    pub async fn begin_login(&self, server: &str) -> Result<Login, LoginError> {
+    pub async fn begin_login(&self, server: &str, way: LoginWay) -> Result<Login, LoginError> {
         let session = self.session(server)?;
         if session.challenge().is_none() {
             // Whatever comes of it: it may also name where to log in without being asked, or let all list its tools.
@@ -29,15 +28,15 @@ impl Upstreams {
             server: server.to_owned(),
             reason: error.to_string(),
         })?;
-        Login::begin(server, session, &filled.upstream.oauth).await
+        Login::begin(server, session, &filled.upstream.oauth, way).await
     }
 
-    /// Begins a login at an API, for the scheme of this name.
+    /// Begins a login at an API, for this scheme.
     ///
     /// # Errors
     ///
     /// Why nobody can log in there.
-    pub async fn begin_api_login(&self, server: &str, scheme: (&str, &SecurityScheme)) -> Result<Login, LoginError> {
+    pub async fn begin_api_login(&self, server: &str, scheme: LoginScheme<'_>, way: LoginWay) -> Result<Login, LoginError> {
         let session = self.session(server)?;
         let Some((settings, _)) = self.apis.get(server) else {
             return Err(LoginError::NotConfigured { server: server.to_owned() });
@@ -46,7 +45,7 @@ impl Upstreams {
             server: server.to_owned(),
             reason: error.to_string(),
         })?;
-        Login::begin_at_api(server, session, &filled.upstream.oauth, scheme).await
+        Login::begin_at_api(server, session, &filled.upstream.oauth, (scheme, way)).await
     }
 
     /// What is known of the login at an API.

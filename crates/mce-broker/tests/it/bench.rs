@@ -14,7 +14,8 @@ use mce_catalog::function::{
     Body, BodyFormat, BodyVariant, Effect, Function, HttpTarget, Location, Parameter, ParameterEncoding, Style, Target,
 };
 use mce_config::{
-    AuditArguments, AuditSettings, AuditSync, Auth, LoadOptions, Location as Place, Origin, ServerSettings, Settings, ViewSettings, load,
+    AuditArguments, AuditSettings, AuditSync, Auth, LoadOptions, Location as Place, Origin, Rate, ServerSettings, Settings, ViewSettings,
+    load,
 };
 use mce_test::FakeApi;
 use serde_json::value::RawValue;
@@ -32,6 +33,8 @@ pub(crate) struct Bench {
     pub(crate) limits: CallLimits,
     pub(crate) functions: Vec<FoundFunction>,
     pub(crate) audit: AuditSettings,
+    /// Of each client.
+    pub(crate) rate: Option<Rate>,
     folder: TempDir,
 }
 
@@ -56,6 +59,7 @@ impl Bench {
             server,
             audit: audit_settings(folder.path().join("audit.jsonl")),
             allowed_domains: Vec::new(),
+            rate: None,
             limits: CallLimits {
                 total: Duration::from_secs(5),
                 ..CallLimits::default()
@@ -105,6 +109,7 @@ impl Bench {
         settings.audit.clone_from(&self.audit);
         settings.servers = vec![self.server.clone()];
         settings.allowed_domains.clone_from(&self.allowed_domains);
+        settings.pace.rate = self.rate;
         settings
     }
 

@@ -370,3 +370,43 @@ async fn the_audit_log_tells_method_and_host_and_not_what_was_asked() {
     );
     assert!(!Value::Array(records).to_string().contains("private"));
 }
+
+#[tokio::test]
+async fn a_host_that_fails_again_and_again_is_left_alone() {
+    let bench = bench(&["127.0.0.1"]);
+    let other = FakeApi::start();
+    bench.api.answer_with(|_| FakeAnswer::json(500, "{}"));
+    let broker = bench.broker();
+    let url = bench.api.origin();
+    for _ in 0..5 {
+        assert_eq!(broker.fetch(get(&url)).await.unwrap().status, 500);
+    }
+    let (kind, said) = refused(&broker, get(&url)).await;
+    assert!(
+        kind == "api" && said.contains("left alone") && said.contains("it is tried again in"),
+        "{said}"
+    );
+    assert_eq!(bench.api.requests().len(), 5);
+    assert_eq!(bench.audit().pop().unwrap()["event"], "refused");
+    assert_eq!(
+        broker.fetch(get(&other.origin())).await.unwrap().status,
+        200,
+        "another port is another place"
+    );
+}
+
+#[tokio::test]
+async fn what_programs_fetch_counts_as_calls_of_their_client() {
+    let mut bench = bench(&["127.0.0.1"]);
+    bench.rate = mce_config::Rate::read("2/hour");
+    bench.api.answer_next(FakeAnswer::json(302, "").with_header("location", "/next"));
+    let broker = bench.broker();
+    let url = bench.api.origin();
+    assert_eq!(broker.fetch(get(&url)).await.unwrap().status, 200);
+    let (kind, said) = refused(&broker, get(&url)).await;
+    assert!(
+        kind == "busy" && said.contains("2 calls of this client"),
+        "a redirect is one more: {said}"
+    );
+    assert_eq!(bench.api.requests().len(), 2);
+}

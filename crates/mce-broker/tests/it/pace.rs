@@ -116,3 +116,16 @@ async fn servers_and_functions_have_rates_of_their_own() {
     assert_eq!(ends, ["sent", of_function, "sent", of_server]);
     assert_eq!(bench.api.requests().len(), 2);
 }
+
+#[tokio::test]
+async fn a_server_may_have_attempts_and_patience_of_its_own() {
+    let mut bench = Bench::new([function("GET /a")]);
+    bench.server.view.retries = Some(0);
+    bench.server.view.breaker_failures = Some(2);
+    bench.api.answer_with(|_| overloaded("0"));
+    let broker = bench.broker();
+    let get = async || call(&broker, "GET /a", &to_raw_value(&json!({})).unwrap()).await.unwrap_err();
+    assert_eq!((get().await.status(), get().await.status()), (Some(503), Some(503)));
+    assert!(get().await.to_string().contains("left alone"));
+    assert_eq!(bench.api.requests().len(), 2, "none is sent again");
+}

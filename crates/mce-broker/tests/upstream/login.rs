@@ -1,6 +1,6 @@
 //! Logins where servers say what they should not: nothing is reached that they have no right to name, and people are told why.
 
-use mce_broker::LoginError;
+use mce_broker::{Login, LoginError, LoginWay};
 use mce_config::{HttpServer, HttpTransport, Origin};
 use mce_test::{FakeAnswer, FakeApi, ReceivedRequest};
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ fn answer(status: u16, body: &Value, headers: &[(&str, &str)]) -> FakeAnswer {
 
 async fn refused(change: impl Fn(&str, &ReceivedRequest) -> Option<FakeAnswer> + Send + Sync + 'static) -> (LoginError, Vec<String>) {
     let (api, bench) = servers(change);
-    let error = bench.upstreams.begin_login("s").await.unwrap_err();
+    let error = bench.upstreams.begin_login("s", LoginWay::Any).await.unwrap_err();
     let targets = api.requests().into_iter().map(|request| request.target).collect();
     (error, targets)
 }
@@ -84,7 +84,9 @@ async fn check_metadata(name: &'static str, value: Value, part: &str) {
 #[tokio::test]
 async fn a_login_goes_to_what_the_server_names() {
     let (api, bench) = servers(|_, _| None);
-    let login = bench.upstreams.begin_login("s").await.unwrap();
+    let Login::Browser(login) = bench.upstreams.begin_login("s", LoginWay::Any).await.unwrap() else {
+        panic!("it has a place for browsers")
+    };
     let origin = api.origin();
     assert!(login.url().as_str().starts_with(&format!("{origin}/authorize?")));
     let given: Vec<(String, String)> = login.url().query_pairs().into_owned().collect();
@@ -168,7 +170,7 @@ async fn a_server_that_is_not_there_is_told() {
     let (api, bench) = servers(|_, _| None);
     let host = api.origin().replace("http://", "");
     drop(api);
-    let error = bench.upstreams.begin_login("s").await.unwrap_err();
+    let error = bench.upstreams.begin_login("s", LoginWay::Any).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("how to log in to `s` cannot be found out: `{host}`: the host cannot be reached")
@@ -199,7 +201,9 @@ async fn a_registration_that_is_refused_is_told_in_one_line() {
 async fn a_token_endpoint_that_says_no_is_told() {
     let said = json!({"error": "invalid_grant", "error_description": "the code is used"});
     let (api, bench) = servers(move |_, request| (request.target == "/token").then(|| answer(400, &said, &[])));
-    let login = bench.upstreams.begin_login("s").await.unwrap();
+    let Login::Browser(login) = bench.upstreams.begin_login("s", LoginWay::Any).await.unwrap() else {
+        panic!("it has a place for browsers")
+    };
     let state = login.url().query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
     for (end, part) in [
         ("code=abc&state=wrong".to_owned(), "belongs to another login"),

@@ -276,7 +276,10 @@ pub(crate) struct LoginArgs {
     /// Only print the URL; what the browser ends at may be pasted
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Print one JSON value, and the URL as one on standard error
+    /// Log in at another device, by a code that is typed there: for machines without a browser
+    #[arg(long)]
+    pub(crate) device: bool,
+    /// Print one JSON value, and the URL (and the code) as one on standard error
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -4,10 +4,13 @@ use std::io::IsTerminal as _;
 use std::process::{ExitCode, Stdio};
 use std::time::SystemTime;
 
-use mce_broker::{LoggedIn, Login, LoginError, LoginNeed, LoginState, UpstreamError, person_scheme};
+use mce_broker::{
+    BrowserLogin, DeviceLogin, LoggedIn, Login, LoginError, LoginNeed, LoginScheme, LoginState, LoginWay, UpstreamError, person_scheme,
+};
 use mce_config::{Origin, normalise_server_name};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
+use url::Url;
 
 use crate::app::App;
 use crate::cli::{AuthArgs, AuthCommand, LoginArgs, LogoutArgs, StatusArgs};
@@ -39,8 +42,8 @@ async fn login(setup: &Setup, app: &App, args: &LoginArgs) -> Result<(), Failure
     }
     let mut step = 1;
     let logged_in = loop {
-        let login = app.upstreams().begin_login(&server).await.map_err(failure)?;
-        let logged_in = log_in(setup, login, args.no_browser).await?;
+        let login = app.upstreams().begin_login(&server, way(args)).await.map_err(failure)?;
+        let logged_in = log_in(setup, login, args).await?;
         let connected = app.upstreams().connect(&server).await;
         let lacking = match &connected {
             Err(UpstreamError::Unauthorized {
@@ -84,15 +87,52 @@ async fn log_in_to_api(setup: &Setup, app: &App, args: &LoginArgs, server: &str)
         .unwrap_or_default();
     let scheme = settings.and_then(|settings| person_scheme(settings, &schemes));
     let (name, scheme) = scheme.ok_or_else(|| {
-        Failure::argument(format!("the document of `{server}` has no security scheme that people log in for"))
-            .with_hint("`mce compile` reads the document; `oauth2` with `authorizationCode` and `openIdConnect` are such")
+        Failure::argument(format!("the document of `{server}` has no security scheme that people log in for")).with_hint(
+            "`mce compile` reads the document; `oauth2` with `authorizationCode` or `deviceAuthorization`, and `openIdConnect` are such",
+        )
     })?;
-    let login = app.upstreams().begin_api_login(server, (name, scheme)).await.map_err(failure)?;
-    let logged_in = log_in(setup, login, args.no_browser).await?;
+    let scheme = LoginScheme { name, scheme, scopes: &[] };
+    let login = app.upstreams().begin_api_login(server, scheme, way(args)).await.map_err(failure)?;
+    let logged_in = log_in(setup, login, args).await?;
     show_login(setup, server, &logged_in, functions)
 }
 
-async fn log_in(setup: &Setup, mut login: Login, no_browser: bool) -> Result<LoggedIn, Failure> {
+fn way(args: &LoginArgs) -> LoginWay {
+    if args.device { LoginWay::Device } else { LoginWay::Any }
+}
+
+async fn log_in(setup: &Setup, login: Login, args: &LoginArgs) -> Result<LoggedIn, Failure> {
+    match login {
+        Login::Browser(login) => log_in_by_browser(setup, *login, args.no_browser).await,
+        Login::Device(login) => {
+            show_code(setup, &login);
+            // Who asks for a device has no browser here.
+            if !(args.no_browser || args.device) {
+                open_browser(setup, login.url_with_code().unwrap_or_else(|| login.url()).as_str());
+            }
+            login.finish().await.map_err(failure)
+        }
+    }
+}
+
+fn show_code(setup: &Setup, login: &DeviceLogin) {
+    let terminal = setup.terminal;
+    let (url, with_code) = (login.url(), login.url_with_code());
+    if setup.is_json {
+        let told = json!({"url": url.as_str(), "user_code": login.user_code(), "url_with_code": with_code.map(Url::as_str)});
+        return terminal.note(told.to_string());
+    }
+    terminal.note(format!(
+        "Open this in a browser, here or on any other device, and type the code:\n\n  {url}\n  {}\n",
+        login.user_code()
+    ));
+    if let Some(url) = with_code {
+        terminal.note(format!("The same with the code in it:\n\n  {url}\n"));
+    }
+    terminal.note(format!("Waiting for the login at {} …", login.issuer()));
+}
+
+async fn log_in_by_browser(setup: &Setup, mut login: BrowserLogin, no_browser: bool) -> Result<LoggedIn, Failure> {
     let is_opened = !no_browser && open_browser(setup, login.url().as_str());
     let can_paste = no_browser || std::io::stdin().is_terminal();
     show_url(setup, &login, is_opened, can_paste);
@@ -118,7 +158,7 @@ async fn log_in(setup: &Setup, mut login: Login, no_browser: bool) -> Result<Log
     }
 }
 
-fn show_url(setup: &Setup, login: &Login, is_opened: bool, can_paste: bool) {
+fn show_url(setup: &Setup, login: &BrowserLogin, is_opened: bool, can_paste: bool) {
     let terminal = setup.terminal;
     if setup.is_json {
         return terminal.note(json!({"url": login.url().as_str()}).to_string());
@@ -261,6 +301,7 @@ fn failure(error: LoginError) -> Failure {
         LoginError::Listen { .. } | LoginError::Keep { .. } => "internal",
         LoginError::NothingPublished { .. }
         | LoginError::Discovery { .. }
+        | LoginError::NoDevice { .. }
         | LoginError::Registration { .. }
         | LoginError::Denied { .. }
         | LoginError::WrongIssuer { .. }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use mce_config::Settings;
 use rmcp::ServiceExt;
 use rmcp::transport::stdio_pipes;
 
@@ -17,6 +18,7 @@ pub(crate) async fn serve(setup: &Setup, args: &ServeArgs) -> Result<ExitCode, F
     let client = StandingClient::only();
     let standing = Arc::<StandingClient>::clone(&client);
     let app = Arc::new(App::open_for(setup, setup.settings()?, standing)?);
+    warn_of_unverified(app.settings());
     app.start_in_background();
     let result = match args.transport {
         Transport::Stdio => serve_stdio(&app, client).await,
@@ -24,6 +26,16 @@ pub(crate) async fn serve(setup: &Setup, args: &ServeArgs) -> Result<ExitCode, F
     };
     app.close().await;
     result.map(|()| ExitCode::SUCCESS)
+}
+
+/// Where the log is read and the warnings of the configuration are not, it has to stand there.
+fn warn_of_unverified(settings: &Settings) {
+    for server in settings.servers.iter().filter(|server| server.connection.is_unverified) {
+        tracing::error!(
+            "`servers.{}.tls.verify` is false: ANYBODY on the way to this server can read and change everything, credentials too",
+            server.name
+        );
+    }
 }
 
 /// Compiles, then serves what could be compiled.

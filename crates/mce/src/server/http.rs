@@ -13,6 +13,7 @@ use axum::http::StatusCode;
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
+use mce_broker::read_secret;
 use mce_config::{Secret, ServeSettings};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -61,7 +62,9 @@ pub(crate) async fn serve_http(
     let service = StreamableHttpService::new(move || Ok(handler.for_another()), Arc::new(sessions()), config);
     let mut router = Router::new().nest_service("/mcp", service).layer(map_response(lift_messages));
     if let Some(token) = &settings.http_token {
-        router = router.layer(from_fn_with_state(digest_of(token), demand));
+        let token = read_secret(token).await;
+        let token = token.map_err(|reason| Failure::new("config", format!("`http_token` cannot be read: {reason}")))?;
+        router = router.layer(from_fn_with_state(digest_of(&token), demand));
     }
     let refused = |error: std::io::Error| Failure::new("config", format!("`{}:{}`: {error}", settings.host, settings.port));
     let listener = TcpListener::bind((settings.host.as_str(), settings.port)).await.map_err(refused)?;

@@ -61,6 +61,11 @@ impl Server {
         }
     }
 
+    /// The status of an answer to who has this `Authorization`.
+    pub(crate) fn status_with(&self, authorization: &str) -> u16 {
+        self.ask("tools/list", json!({}), &[("Authorization", authorization)]).status
+    }
+
     fn post(&self, fields: &[(&str, &str)], message: &Value) -> Answer {
         let always = [
             ("Content-Type", "application/json"),

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use mce_test::{FakeAnswer, FakeApi};
 use serde_json::{Value, json};
 
+use crate::http::Server;
 use crate::project::{Ended, Project, shop_document};
 use crate::real_servers::installed;
 
@@ -149,4 +150,57 @@ fn an_mcp_server_gets_secrets_from_files_and_commands() {
     let env: Value = ended.json();
     assert_eq!((&env["A"], &env["B"]), (&json!("[redacted]"), &json!("[redacted]")), "{env}");
     assert_eq!(env["C"], "plain words of nobody");
+}
+
+#[test]
+fn no_secret_is_read_for_what_a_rule_forbids() {
+    let api = FakeApi::start();
+    let project = project(&api, "'${secret:given}'", "echo given-by-a-command-77");
+    let config = std::fs::read_to_string(project.file("mce.yaml")).unwrap();
+    project.write(
+        "mce.yaml",
+        &format!("{config}policies:\n  - {{function: shop.get_item, decision: deny}}\n"),
+    );
+    let error = project.run(CALL).error();
+    assert_eq!(error["type"], "policy", "{error}");
+    assert_eq!((runs(&project), api.requests().len()), (0, 0), "{error}");
+}
+
+#[test]
+fn a_secret_of_two_lines_is_an_error_that_names_its_setting() {
+    let api = FakeApi::start();
+    let project = project(&api, "'${secret:given}'", "printf 'first-line-91\\nsecond-line-92'");
+    let ended = project.run(CALL);
+    let message = ended.error()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("`servers.shop.auth.token` holds a line break"), "{ended:?}");
+    assert!(!format!("{ended:?}").contains("-line-9") && api.requests().is_empty(), "{ended:?}");
+}
+
+#[test]
+fn the_token_of_clients_is_given_by_a_command() {
+    let project = Project::empty();
+    project.write("mce.yaml", "http_token: {command: [echo, token-of-a-command-5]}\n");
+    let server = Server::start(project);
+    assert_eq!(server.status_with("Bearer token-of-a-command-5"), 200);
+    assert_eq!(server.status_with("Bearer token-of-a-command-6"), 401);
+    let project = Project::empty();
+    project.write("mce.yaml", "http_token: {command: [printf, 'a\\nb']}\n");
+    let ended = project.run(&["serve", "--transport", "http", "--port", "0"]);
+    assert!(ended.code == 1 && ended.err.contains("`http_token` cannot be read"), "{ended:?}");
+}
+
+#[test]
+fn serving_says_aloud_whose_certificate_nobody_checks() {
+    let project = Project::empty().with("MCE_LOG_LEVEL", "error");
+    project.write(
+        "mce.yaml",
+        "servers: {far: {url: 'https://far.invalid/mcp', tls: {verify: false}}}\n",
+    );
+    let ended = project.run(&["serve"]);
+    let said = ended
+        .err
+        .lines()
+        .filter(|line| line.starts_with('{') && line.contains("ANYBODY"))
+        .count();
+    assert!(said == 1 && ended.err.contains("servers.far.tls.verify"), "{ended:?}");
 }

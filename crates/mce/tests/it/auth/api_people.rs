@@ -1,26 +1,30 @@
 //! People log in to an API by the schemes of its document: an authorization server that others wrote, whose own `/me` is the API.
 
-use std::path::PathBuf;
-
 use mce_test::{FakeApi, OAuthServer};
 use serde_json::{Value, json};
 
+use super::file_of_login;
 use crate::project::Project;
 
-const CALL: &[&str] = &["call", "api.me", "--json", "{}"];
+pub(super) const CALL: &[&str] = &["call", "api.me", "--json", "{}"];
 
-fn project(server: &OAuthServer, scheme: &Value, oauth: &Value) -> Project {
+pub(super) fn project(server: &OAuthServer, scheme: &Value, oauth: &Value) -> Project {
     let project = Project::empty().with("BROWSER", &OAuthServer::browser());
+    write(&project, &server.issuer, scheme, oauth);
+    project
+}
+
+/// The API `api` at this place, whose one function wants what the scheme says.
+pub(super) fn write(project: &Project, base_url: &str, scheme: &Value, oauth: &Value) {
     let document = json!({
         "openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "security": [{"people": []}],
         "paths": {"/me": {"get": {"operationId": "me", "responses": {"200": {"description": "who"}}}}},
         "components": {"securitySchemes": {"people": scheme}},
     });
     project.write("api.json", &document.to_string());
-    let server = json!({"openapi": "./api.json", "base_url": server.issuer, "oauth": oauth});
+    let server = json!({"openapi": "./api.json", "base_url": base_url, "oauth": oauth});
     project.write("mce.yaml", &json!({"servers": {"api": server}}).to_string());
     assert_eq!(project.run(&["compile"]).code, 0);
-    project
 }
 
 fn code_flow(login: &str, token: &str) -> Value {
@@ -28,14 +32,8 @@ fn code_flow(login: &str, token: &str) -> Value {
     json!({"type": "oauth2", "flows": {"authorizationCode": flow}})
 }
 
-fn known_client() -> Value {
+pub(super) fn known_client() -> Value {
     json!({"client_id": "known-client", "client_secret": "known-client-secret-4711"})
-}
-
-fn file_of_login(project: &Project) -> PathBuf {
-    let files = std::fs::read_dir(project.file("data/logins")).unwrap();
-    let mut files = files.map(|entry| entry.unwrap().path());
-    files.find(|path| path.extension().is_some_and(|end| end == "json")).unwrap()
 }
 
 #[test]

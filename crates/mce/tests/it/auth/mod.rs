@@ -1,6 +1,7 @@
 //! Logins at MCP servers, with an authorization server that others wrote.
 
 mod api_people;
+mod device;
 mod ways;
 
 use std::io::{BufRead as _, BufReader, Write as _};

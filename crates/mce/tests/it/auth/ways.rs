@@ -291,3 +291,36 @@ fn a_clients_secret_goes_only_where_a_person_said() {
     assert_eq!(with("/nowhere", &json!({"token_url": elsewhere})).code, 0);
     assert_eq!(other.take_requests().len(), 1);
 }
+
+#[test]
+fn each_place_of_a_redirect_gets_its_own_digest_and_another_host_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = FakeApi::start();
+    let elsewhere = format!("{}/items/7", other.origin());
+    for (moved, code) in [("/v1/items/7?fields=name", 0), (elsewhere.as_str(), 1)] {
+        let log = folder.path().join(code.to_string());
+        let spec =
+            json!({"kind": "digest", "algorithm": "SHA-256", "user": "ann", "password": "pass-of-ann-31", "log": log, "moved": moved});
+        let peer = between(&spec);
+        let mut document = shop_document();
+        document["security"] = json!([{"d": []}]);
+        document["components"]["securitySchemes"] = json!({"d": {"type": "http", "scheme": "digest"}});
+        let project = Project::empty();
+        project.write("shop.json", &document.to_string());
+        let credentials = json!({"credentials": {"d": {"username": "ann", "password": "pass-of-ann-31"}}});
+        configure(&project, &format!("http://127.0.0.1:{}/v1", peer.port), &credentials);
+        let ended = project.run(&["call", "shop.get_item", "--json", r#"{"id": "moved"}"#]);
+        assert_eq!(ended.code, code, "{ended:?}");
+        let lines = std::fs::read_to_string(&log).unwrap();
+        let wanted = if code == 0 { vec!["401", "200", "200"] } else { vec!["401", "200"] };
+        let statuses: Vec<&str> = lines.lines().map(|line| line.split(' ').nth(2).unwrap()).collect();
+        assert_eq!(statuses, wanted, "{lines}");
+        if code == 0 {
+            assert!(lines.contains("GET /v1/items/7?fields=name 200"), "{lines}");
+        } else {
+            let message = ended.error()["message"].as_str().unwrap().to_owned();
+            assert!(message.contains("redirect"), "{message}");
+        }
+    }
+    assert!(other.requests().is_empty());
+}
