@@ -27,6 +27,8 @@ class Form(HTMLParser):
         attributes = dict(attributes)
         if tag == "form" and attributes.get("method", "").lower() == "post":
             self.action, self.fields = attributes["action"], {}
+        elif tag == "input" and attributes.get("type", "text") == "text":
+            self.action = None
         elif tag == "input" and self.fields is not None:
             self.fields[attributes["name"]] = attributes.get("value", "")
 

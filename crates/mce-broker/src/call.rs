@@ -355,8 +355,15 @@ impl Broker {
         let status = answer.status;
         let wait = wait_hint(status, &answer.headers);
         let headers = telling_headers(&answer.headers, reading);
-        let value = read_value(answer, reading)
-            .map_err(|error| with_credential_hint(error, credentials).with_wait(wait).after_attempts(attempts))?;
+        let lacking = match &credentials.needed {
+            Some(needed) => needed.hint(&found.function.server, &answer).await,
+            None => None,
+        };
+        let value = read_value(answer, reading).map_err(|error| {
+            with_credential_hint(error, credentials, lacking.as_ref())
+                .with_wait(wait)
+                .after_attempts(attempts)
+        })?;
         Ok(Answer {
             attempts,
             function: qualified(found),
@@ -402,9 +409,9 @@ pub(crate) fn qualified(found: &FoundFunction) -> String {
     format!("{}.{}", found.function.server, found.function.python)
 }
 
-/// An API that refuses the caller, where the document asks for a credential that nobody configured.
-fn with_credential_hint(error: CallError, credentials: &Credentials) -> CallError {
-    match (error.status(), &credentials.advice) {
+/// An API that refuses the caller, where the document asks for a credential that nobody configured, or the credential lacks rights.
+fn with_credential_hint(error: CallError, credentials: &Credentials, lacking: Option<&String>) -> CallError {
+    match (error.status(), lacking.or(credentials.advice.as_ref())) {
         (Some(401 | 403), Some(advice)) => error.with_hint(advice.as_str()),
         _ => error,
     }

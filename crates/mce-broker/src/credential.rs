@@ -16,6 +16,7 @@ use crate::call_error::CallError;
 use crate::digest::DigestUser;
 use crate::oauth::Session;
 use crate::request::encode;
+use crate::scopes::Needed;
 
 /// What is added to a request.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +31,8 @@ pub(crate) struct Credentials {
     pub(crate) digest: Option<DigestUser>,
     /// Logins that give more.
     pub(crate) logins: Vec<NeededLogin>,
+    /// The scopes that the operation needs.
+    pub(crate) needed: Option<Needed>,
     /// What to do if the API refuses the call: the document asks for something that is not configured.
     pub(crate) advice: Option<String>,
 }
@@ -81,9 +84,12 @@ pub(crate) fn credentials_for(
         .iter()
         .find(|alternative| !alternative.is_empty() && alternative.iter().all(is_had));
     for name in chosen.into_iter().flatten() {
+        let session = person.filter(|(scheme, _)| scheme == name).map(|(_, session)| *session);
+        let needed = scheme(name).and_then(|scheme| Needed::of(server, (name, &scheme), target, session));
+        credentials.needed = credentials.needed.take().or(needed);
         if let (Some(credential), Some(scheme)) = (server.credentials.get(name), scheme(name)) {
             add(&mut credentials, (server, name), credential, &scheme)?;
-        } else if let Some((_, session)) = person.filter(|(scheme, _)| scheme == name) {
+        } else if let Some(session) = session {
             credentials.logins.push(NeededLogin::Person(Arc::clone(session)));
         }
     }

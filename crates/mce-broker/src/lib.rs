@@ -36,6 +36,7 @@ mod results;
 mod run_context;
 mod runs;
 mod schema_fault;
+mod scopes;
 mod state_file;
 mod stream;
 mod tool;

@@ -295,6 +295,21 @@ impl Catalog {
         Ok(self.store.security_schemes(&view.location)?.remove(name))
     }
 
+    /// The scopes of a security scheme that the functions of a server need, as far as they can be called; sorted.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError::UnknownServer`], [`LookupError::Store`].
+    pub fn needed_scopes(&self, server: &str, scheme: &str) -> Result<Vec<String>, LookupError> {
+        let mut needed = BTreeSet::new();
+        for summary in self.functions(server)? {
+            if let Target::Http(target) = self.function(server, &summary.function.python)?.target {
+                needed.extend(target.scopes.get(scheme).into_iter().flatten().cloned());
+            }
+        }
+        Ok(needed.into_iter().collect())
+    }
+
     /// The functions that fit a query best.
     ///
     /// # Errors

@@ -325,6 +325,9 @@ pub struct HttpTarget {
     /// Alternatives of credentials, each a list of scheme names (keys of the document's security schemes)
     /// that are needed together. Empty: the document asks for nothing. An empty list in it: nothing is fine as well.
     pub security: Vec<Vec<String>>,
+    /// The scopes that the operation needs of these schemes, where it names any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scopes: BTreeMap<String, Vec<String>>,
 }
 
 /// What one event of an answer in `text/event-stream` becomes. Data is JSON where it reads as JSON, else a text.

@@ -65,7 +65,7 @@ impl ServerSettings {
             Auth::Jwt { token } => add("auth.token".to_owned(), token),
             Auth::Basic { password, .. } => add("auth.password".to_owned(), password),
             Auth::OAuth2 { client_secret, .. } | Auth::Keycloak { client_secret, .. } => {
-                add("auth.client_secret".to_owned(), client_secret)
+                add("auth.client_secret".to_owned(), client_secret);
             }
             Auth::Session(session) => add("auth.password".to_owned(), &mut session.password),
         }
@@ -85,7 +85,9 @@ impl ServerSettings {
             ("proxy", &mut self.connection.proxy),
         ];
         for (key, secret) in own {
-            secret.iter_mut().for_each(|secret| add(key.to_owned(), secret));
+            if let Some(secret) = secret {
+                add(key.to_owned(), secret);
+            }
         }
         if let Origin::McpStdio(child) = &mut self.origin {
             for (name, value) in &mut child.env {

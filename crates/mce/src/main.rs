@@ -123,7 +123,7 @@ async fn dispatch(setup: &Setup, command: Command) -> Result<ExitCode, Failure> 
         Command::Audit(args) => commands::audit(setup, &args).await,
         Command::Policy(args) => commands::policy(setup, &args),
         Command::Approve(args) => commands::approve(setup, &args).await,
-        Command::Auth(args) => commands::auth(setup, &args).await,
+        Command::Auth(args) => Box::pin(commands::auth(setup, &args)).await,
         Command::Doctor(args) => commands::doctor(setup, &args).await,
         Command::Demo => demo::play(setup).await,
     }

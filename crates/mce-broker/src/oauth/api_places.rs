@@ -168,7 +168,11 @@ fn with_pkce(mut metadata: AuthorizationMetadata) -> AuthorizationMetadata {
 fn check_token_place(metadata: &AuthorizationMetadata, base: &Url, (oauth, way): (&OAuthSettings, LoginWay)) -> Result<(), String> {
     let parsed = |text: &str| Url::parse(text).map_err(|_| "an endpoint is no URL".to_owned());
     let browser = Some(metadata.authorization_endpoint.as_str()).filter(|url| way == LoginWay::Any && !url.is_empty());
-    let start = parsed(browser.or(device_endpoint(metadata)).unwrap_or_default())?;
+    // That there is no place to begin is told by who begins.
+    let Some(start) = browser.or(device_endpoint(metadata)) else {
+        return Ok(());
+    };
+    let start = parsed(start)?;
     let token = parsed(&metadata.token_endpoint)?;
     let is_public = oauth.client_secret.is_none();
     let refuse = |place: &Url, what: &str, key: &str| {

@@ -27,4 +27,4 @@ pub use login::{LoggedIn, Login, LoginScheme, LoginWay};
 pub use login_error::LoginError;
 pub use session::{LoginNeed, LoginState};
 
-pub(crate) use session::{Session, SessionPlace};
+pub(crate) use session::{Session, SessionPlace, insufficient_scope};

@@ -68,6 +68,21 @@ impl LoginNeed {
     }
 }
 
+/// The scopes that a `WWW-Authenticate` names, if it is about a token that lacks some. (RFC 6750, section 3.1)
+pub(crate) fn insufficient_scope(field: &str) -> Option<Vec<String>> {
+    let nowhere = Url::parse("http://localhost").ok()?;
+    let challenge = WWWAuthenticateParams::parse(field, &nowhere);
+    let scopes = challenge.scope.as_deref().unwrap_or_default();
+    let fit = |scope: &&str| scope.bytes().all(|byte| byte.is_ascii_graphic());
+    let named = plain(scopes)
+        .split_whitespace()
+        .filter(fit)
+        .take(MAX_WANTED)
+        .map(str::to_owned)
+        .collect();
+    challenge.is_insufficient_scope().then_some(named)
+}
+
 /// What is known of the login at an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginState {
@@ -344,8 +359,14 @@ impl Session {
         self.challenge.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether it is known that the login has not all of these.
+    pub(crate) fn lacks(&self, scopes: &[String]) -> bool {
+        let grant = self.grant().filter(|grant| !grant.scopes().is_empty());
+        grant.is_some_and(|grant| scopes.iter().any(|scope| !grant.scopes().contains(scope)))
+    }
+
     /// Remembers scopes for the next login.
-    async fn want(&self, scopes: &str) {
+    pub(crate) async fn want(&self, scopes: &str) {
         let lacks = |grant: &Grant| {
             scopes
                 .split_whitespace()

@@ -183,6 +183,7 @@ pub(crate) fn function(operation: &str) -> Function {
             accepts: vec!["application/json".to_owned()],
             event_item: mce_catalog::function::EventItem::default(),
             security: Vec::new(),
+            scopes: BTreeMap::new(),
         }),
     }
 }

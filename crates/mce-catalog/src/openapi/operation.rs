@@ -24,7 +24,7 @@ impl<'a> Reader<'a> {
     pub(super) fn operation(&mut self, found: &Found<'a>) -> Result<Function, String> {
         self.check(found)?;
         let node = &found.node;
-        let security = self.security(node);
+        let (security, scopes) = self.security(node);
         let declared = self.declared_parameters(found)?;
         let body = match self.version {
             Version::Swagger2 => self.swagger_body(node, &declared),
@@ -73,6 +73,7 @@ impl<'a> Reader<'a> {
                 accepts,
                 event_item,
                 security,
+                scopes,
             }),
         })
     }

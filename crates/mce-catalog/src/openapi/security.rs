@@ -39,17 +39,19 @@ impl<'a> Reader<'a> {
         schemes
     }
 
-    /// The alternatives of an operation: its own, else the document's.
-    pub(super) fn security(&mut self, operation: &Node<'a>) -> Vec<Vec<String>> {
+    /// The alternatives of an operation, its own, else the document's, and the scopes that it needs of their schemes. Where
+    /// alternatives differ in scopes only, the first counts.
+    pub(super) fn security(&mut self, operation: &Node<'a>) -> (Vec<Vec<String>>, BTreeMap<String, Vec<String>>) {
         let top = Node::top(self.main);
         let Some(security) = operation
             .get("security")
             .filter(|it| it.value.is_array())
             .or_else(|| top.get("security"))
         else {
-            return Vec::new();
+            return (Vec::new(), BTreeMap::new());
         };
         let mut alternatives: Vec<Vec<String>> = Vec::new();
+        let mut scopes = BTreeMap::new();
         for requirement in security.items().take(MAX_ALTERNATIVES) {
             let names: Vec<String> = requirement.members().map(|(name, _)| name.to_owned()).take(MAX_TOGETHER).collect();
             for name in names
@@ -64,8 +66,14 @@ impl<'a> Reader<'a> {
             if requirement.object().is_some() && !alternatives.contains(&names) {
                 alternatives.push(names);
             }
+            for (name, needed) in requirement.members().take(MAX_TOGETHER) {
+                let needed = fit_scopes(needed.items().filter_map(|scope| scope.value.as_str().map(str::to_owned)).collect());
+                if !needed.is_empty() {
+                    scopes.entry(name.to_owned()).or_insert(needed);
+                }
+            }
         }
-        alternatives
+        (alternatives, scopes)
     }
 
     /// Whether the broker itself fills in this parameter for one of the alternatives.
@@ -126,19 +134,22 @@ fn oauth_places(node: &Node<'_>) -> OAuthPlaces {
     };
     let (code, device) = (flow("authorizationCode", "accessCode"), flow("deviceAuthorization", "-"));
     let scopes = code.iter().chain(&device).filter_map(|flow| flow.get("scopes"));
-    let mut scopes: Vec<String> = scopes
-        .flat_map(|scopes| scopes.members().map(|(name, _)| name.to_owned()).collect::<Vec<_>>())
-        .collect();
-    scopes.retain(|scope| scope.len() <= MAX_SCOPE_BYTES && scope.bytes().all(|byte| byte.is_ascii_graphic()));
-    scopes.sort();
-    scopes.dedup();
-    scopes.truncate(MAX_SCOPES);
+    let scopes = scopes.flat_map(|scopes| scopes.members().map(|(name, _)| name.to_owned()).collect::<Vec<_>>());
     OAuthPlaces {
         client: flow("clientCredentials", "application").and_then(|flow| place(&flow, "tokenUrl")),
         code: pair(&code, "authorizationUrl"),
         device: pair(&device, "deviceAuthorizationUrl"),
-        scopes,
+        scopes: fit_scopes(scopes.collect()),
     }
+}
+
+/// Those that can be asked for, sorted. (RFC 6749, section 3.3)
+fn fit_scopes(mut scopes: Vec<String>) -> Vec<String> {
+    scopes.retain(|scope| scope.len() <= MAX_SCOPE_BYTES && !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic()));
+    scopes.sort();
+    scopes.dedup();
+    scopes.truncate(MAX_SCOPES);
+    scopes
 }
 
 /// Schemes that answer a challenge need more than a secret. (IANA, HTTP Authentication Scheme Registry)

@@ -168,7 +168,7 @@ fn a_parameter_that_is_a_credential_is_no_argument() {
         "paths": {"/a": {
             "get": {"parameters": [{"name": "x-key", "in": "header", "required": true}, {"name": "X-Key", "in": "query"}]},
             "put": {"security": [], "parameters": [{"name": "X-Key", "in": "header"}]},
-            "post": {"security": [{"o": []}], "parameters": [
+            "post": {"security": [{"o": ["chat:write", "a b", "chat:write", 7]}, {"o": ["other"], "key": []}], "parameters": [
                 {"name": "token", "in": "header", "required": true, "description": "Authentication token. Requires scope: `chat:write`"},
                 {"name": "token", "in": "query", "description": "the device's token"},
             ]},
@@ -186,6 +186,11 @@ fn a_parameter_that_is_a_credential_is_no_argument() {
     assert_eq!(originals(&document.functions[2]), [("token".to_owned(), Location::Query)]);
     assert_eq!(http(&document.functions[0]).security, [vec!["key".to_owned()], vec![]]);
     assert_eq!(http(&document.functions[1]).security, Vec::<Vec<String>>::new());
+    assert!(http(&document.functions[0]).scopes.is_empty());
+    assert_eq!(
+        http(&document.functions[2]).scopes,
+        [("o".to_owned(), vec!["chat:write".to_owned()])].into()
+    );
     assert_eq!(document.security_schemes["o"], SecurityScheme::OAuth2(OAuthPlaces::default()));
     assert_eq!(document.security_schemes["m"], SecurityScheme::MutualTls);
     assert_eq!(document.security_schemes["shared"], SecurityScheme::Http("SharedKey".to_owned()));

@@ -747,7 +747,7 @@ fn bad_values_of_auth_name_place_and_what_is_allowed_and_no_secret() {
         ),
         (
             "auth_header: \"hunter2\\nX: y\"",
-            "auth_header: expected a header value without control characters, found a text",
+            "auth_header: expected one line, as it is sent in a header, found a text with a line break or another control character",
         ),
     ] {
         check_server_error(line, expected);
@@ -775,7 +775,7 @@ fn bad_variables_of_a_server_name_the_variable_and_no_secret() {
         (
             "MCE_SHOP_AUTH",
             "hunter2\nX: y",
-            "a header value without control characters, found a text",
+            "one line, as it is sent in a header, found a text with a line break or another control character",
         ),
         (
             "MCE_SHOP_EXTRA_HEADERS",

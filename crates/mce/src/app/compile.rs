@@ -21,7 +21,7 @@ use super::{skills, write_whole};
 use crate::failure::Failure;
 
 /// Changes with everything that decides what a document becomes, so that an update of the program compiles anew.
-pub(super) const COMPILER: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
+pub(super) const COMPILER: &str = concat!(env!("CARGO_PKG_VERSION"), "+4");
 
 /// Compiles servers of one configuration.
 pub(crate) struct Compiler {

@@ -131,6 +131,11 @@ impl Discovery {
         self.catalog.servers().map_err(Failure::internal)
     }
 
+    /// The scopes that the functions of an API need of a security scheme.
+    pub(crate) fn needed_scopes(&self, server: &str, scheme: &str) -> Result<Vec<String>, Failure> {
+        self.catalog.needed_scopes(server, scheme).map_err(Failure::internal)
+    }
+
     pub(crate) fn server_names(&self) -> Vec<String> {
         self.catalog.views().iter().map(|view| view.name.clone()).collect()
     }

@@ -91,7 +91,12 @@ async fn log_in_to_api(setup: &Setup, app: &App, args: &LoginArgs, server: &str)
             "`mce compile` reads the document; `oauth2` with `authorizationCode` or `deviceAuthorization`, and `openIdConnect` are such",
         )
     })?;
-    let scheme = LoginScheme { name, scheme, scopes: &[] };
+    let scopes = app.discovery().needed_scopes(server, name)?;
+    let scheme = LoginScheme {
+        name,
+        scheme,
+        scopes: &scopes,
+    };
     let login = app.upstreams().begin_api_login(server, scheme, way(args)).await.map_err(failure)?;
     let logged_in = log_in(setup, login, args).await?;
     show_login(setup, server, &logged_in, functions)

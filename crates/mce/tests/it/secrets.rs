@@ -159,7 +159,7 @@ fn no_secret_is_read_for_what_a_rule_forbids() {
     let config = std::fs::read_to_string(project.file("mce.yaml")).unwrap();
     project.write(
         "mce.yaml",
-        &format!("{config}policies:\n  - {{function: shop.get_item, decision: deny}}\n"),
+        &format!("{config}policies:\n  - {{server: shop, function: get_item, decide: deny}}\n"),
     );
     let error = project.run(CALL).error();
     assert_eq!(error["type"], "policy", "{error}");

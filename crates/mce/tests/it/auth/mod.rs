@@ -2,6 +2,7 @@
 
 mod api_people;
 mod device;
+mod scopes;
 mod ways;
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -23,7 +24,11 @@ fn project(server: &OAuthServer, more: &str) -> Project {
 }
 
 fn log_in(project: &Project) -> Value {
-    let ended = project.run(&["auth", "login", "notes", "--json"]);
+    log_in_to(project, "notes")
+}
+
+fn log_in_to(project: &Project, server: &str) -> Value {
+    let ended = project.run(&["auth", "login", server, "--json"]);
     assert_eq!(ended.code, 0, "{ended:?}");
     ended.json()
 }
