@@ -25,7 +25,7 @@ impl Broker {
         (function, arguments): (&Function, &Arguments<'_>),
         facts: &Facts<'_>,
         ready: impl Future<Output = Result<T, CallError>>,
-    ) -> Result<(T, impl Sized, Begun<'a>), CallError> {
+    ) -> Result<(T, (Turn, Option<CallPlace>), Begun<'a>), CallError> {
         let mut permit = self.permit(facts, request.client).await?;
         let begun = async {
             let ready = ready.await?;
