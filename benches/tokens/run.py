@@ -8,8 +8,10 @@ DIR of `--servers` is what `scripts/install-mcp-servers` installs (target/test-m
 """
 import argparse
 import ast
+import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -128,6 +130,17 @@ def placed(task, folder):
     return type(task)(**{**vars(task), "ask": put(task.ask), "python": put(task.python), "typescript": put(task.typescript), "steps": steps})
 
 
+@contextlib.contextmanager
+def work_folder():
+    """Has the same name each time, since names are in what is counted."""
+    folder = Path(tempfile.gettempdir()) / "mce-tokens"
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
 def crossover(options, folder, count):
     """What one call costs with more and more servers, and what `auto` takes."""
     task = next(task for task in TASKS if task.name == "number of orders")
@@ -153,8 +166,7 @@ def main():
     parser.add_argument("--crossover", action="store_true")
     options = parser.parse_args()
     rows, facts = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        folder = Path(folder)
+    with work_folder() as folder:
         count = Counter(folder / "counter")
         if options.crossover:
             return crossover(options, folder, count)
