@@ -15,7 +15,7 @@ use crate::{
     function::{Function, SecurityScheme, Target, Types},
     lookup::{LookupError, Reference, closest},
     observed, schema,
-    search::{Found, Hit, Place, Ranking, rank, words::name_words},
+    search::{Found, Hit, Place, Ranking, rank, variants::spread, words::name_words},
     store::{FunctionRow, Store, StoreError},
     view::FilledArgument,
     visibility::{Misfit, Ruled, Visibilities, Visibility, add_assumed, hiding, show_assumed},
@@ -72,6 +72,10 @@ pub const MAX_DESCRIPTION_CHARS: usize = 160;
 
 /// Functions with less than this part of the best score do not count as found.
 const LEAST_SCORE: f32 = 0.4;
+
+/// Functions among which variants of one thing stand back, for each that is shown, and at most.
+const POOL: usize = 3;
+const MAX_POOL: usize = 100;
 
 /// About how many types are read for a text.
 pub const MAX_SHOWN_TYPES: usize = 300;
@@ -338,7 +342,8 @@ impl Catalog {
             .collect();
         let ranked = rank(&self.store, &self.ranking()?, &places, query.text)?;
         let mut least = 0.0_f32;
-        let mut found = Found::default();
+        let pool = query.limit.saturating_mul(POOL).min(MAX_POOL.max(query.limit));
+        let (mut hits, mut total) = (Vec::new(), 0);
         for one in ranked {
             for (_, view, visibility) in documents.iter().filter(|(key, ..)| *key == one.function.document) {
                 let ruled = visibility.as_ref().map(|visibility| visibility.visible(one.function.key));
@@ -346,17 +351,17 @@ impl Catalog {
                     continue;
                 }
                 least = least.max(one.score * LEAST_SCORE);
-                found.total += usize::from(one.score >= least || found.hits.len() < query.limit);
-                if found.hits.len() < query.limit {
+                total += usize::from(one.score >= least || hits.len() < query.limit);
+                if hits.len() < pool {
                     let row = match ruled.flatten() {
                         Some(ruled) => Some(ruled.row.clone()),
                         None => self.store.function_by_key(one.function.key)?,
                     };
-                    found.hits.extend(row.map(|row| hit(view, row, one.score)));
+                    hits.extend(row.map(|row| hit(view, row, one.score)));
                 }
             }
         }
-        Ok(found)
+        Ok(spread(hits, query.limit, total))
     }
 
     fn ranking(&self) -> Result<Ranking, StoreError> {

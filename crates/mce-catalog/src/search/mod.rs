@@ -2,6 +2,7 @@
 
 mod query;
 mod synonyms;
+pub(crate) mod variants;
 pub(crate) mod words;
 
 use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
