@@ -162,7 +162,9 @@ impl Plain {
                 for word in plain_words(&format!("{} {} {}", function.python, function.summary, function.description)) {
                     *words.entry(word).or_default() += 1.0;
                 }
-                words.keys().for_each(|word| *known.entry(word.clone()).or_default() += 1.0);
+                for word in words.keys() {
+                    *known.entry(word.clone()).or_default() += 1.0;
+                }
                 functions.push(((view.name.clone(), function.operation), words));
             }
         }
