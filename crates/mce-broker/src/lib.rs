@@ -55,8 +55,8 @@ pub use fetch::{FetchAnswer, FetchRequest};
 pub use function_source::{CatalogSource, FoundFunction, FunctionSource};
 pub use oauth::{BrowserLogin, DeviceLogin, LoggedIn, Login, LoginError, LoginNeed, LoginScheme, LoginState, LoginWay, person_scheme};
 pub use policy::{
-    ApprovalAnswer, ApprovalError, Approvals, Decision, Explanation, KeptApproval, PassedRule, PendingApproval, escaped, is_glob_match,
-    scope,
+    ApprovalAnswer, ApprovalError, Approvals, BudgetUse, Decision, Explanation, KeptApproval, PassedRule, PendingApproval, RuleFault,
+    escaped, is_glob_match, rule_faults, scope,
 };
 pub use recipes::{NewRecipe, Recipe, RecipeError, Recipes};
 pub use results::{ResultError, ResultLimits, Results};

@@ -47,6 +47,9 @@ pub struct FunctionSummary {
     pub function: FunctionRow,
 }
 
+/// A function, and its `operationId`, if it has one.
+pub type NamedFunction = (FunctionRow, Option<String>);
+
 /// A function as a call of it needs it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Callable {
@@ -148,6 +151,24 @@ impl Catalog {
                 function,
             })
             .collect())
+    }
+
+    /// The functions of a server, hidden ones too, with their `operationId`s; none if it is not compiled.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError::UnknownServer`], [`LookupError::Store`].
+    pub fn named_functions(&self, server: &str) -> Result<Option<Vec<NamedFunction>>, LookupError> {
+        let view = self.view(server)?;
+        if self.store.document_key(&view.location)?.is_none() {
+            return Ok(None);
+        }
+        if let Some(visibility) = self.visibility(view)? {
+            let all = visibility.all().map(|(row, id)| (row.clone(), id.cloned()));
+            return Ok(Some(all.collect()));
+        }
+        let rows = self.store.ruled_rows(&view.location)?;
+        Ok(Some(rows.into_iter().map(|ruled| (ruled.row, ruled.operation_id)).collect()))
     }
 
     /// A function by its name in Python or TypeScript, its `METHOD /path` or its `operationId`, as the server shows it.

@@ -134,7 +134,7 @@ impl<'a> Reference<'a> {
 }
 
 /// The names most like `wanted`, best first; only ones that could be meant.
-pub(crate) fn closest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub fn closest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let wanted = comparable(wanted);
     let limit = (wanted.len() / 3).clamp(1, 8);
     let mut found: Vec<(usize, &str)> = Vec::new();

@@ -48,6 +48,16 @@ pub struct PolicyRule {
     pub budget: Budget,
 }
 
+/// A name of a function, or a pattern, in which the method of `METHOD /path` is in upper case, as documents have it.
+pub(crate) fn with_upper_method(name: String) -> String {
+    match name.split_once(' ') {
+        Some((method, rest)) if method.bytes().all(|byte| byte.is_ascii_alphabetic()) && rest.starts_with(['/', '*', 'h']) => {
+            format!("{} {rest}", method.to_ascii_uppercase())
+        }
+        _ => name,
+    }
+}
+
 /// Who asks for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskerSetting {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::field::Field;
 use crate::location::{Base, resolve_path};
 use crate::nearest::{nearest, suggestion};
+use crate::policy::with_upper_method;
 use crate::reader::{Reader, found, one_of};
 use crate::setting_fields::SettingFields;
 use crate::yaml::Kind;
@@ -46,7 +47,7 @@ pub(crate) fn read_policy(fields: &mut SettingFields<'_, '_>, rules: Option<Fiel
             None => Vec::new(),
         },
         is_read_only: fields.flag("read_only", false)?,
-        allowed_tools: fields.list("allowed_tools")?,
+        allowed_tools: fields.list("allowed_tools")?.into_iter().map(with_upper_method).collect(),
         allowed_projects: read_projects(fields)?,
         approval: fields.seconds("approval_seconds", 600, 0..=86_400)?,
     })
@@ -92,7 +93,7 @@ fn read_rule(reader: &mut Reader<'_>, index: usize, field: Field) -> Result<Poli
         match name.as_str() {
             "name" => rule.name = text(reader, &key, &field)?,
             "server" => rule.servers = one_or_more(reader, &key, &field)?,
-            "function" => rule.functions = one_or_more(reader, &key, &field)?,
+            "function" => rule.functions = one_or_more(reader, &key, &field)?.into_iter().map(with_upper_method).collect(),
             "client" => rule.clients = one_or_more(reader, &key, &field)?,
             "effect" => rule.effects = words(reader, &key, &field, &EFFECTS)?,
             "asker" => rule.askers = words(reader, &key, &field, &ASKERS)?,

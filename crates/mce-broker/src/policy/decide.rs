@@ -19,8 +19,8 @@ use crate::run_context::Asker;
 const MAX_RUNS: usize = 2048;
 /// What the policy keeps across restarts, in the data directory.
 const FILE_NAME: &str = "approvals.db";
-const MINUTE: Duration = Duration::from_mins(1);
-const DAY: Duration = Duration::from_hours(24);
+pub(super) const MINUTE: Duration = Duration::from_mins(1);
+pub(super) const DAY: Duration = Duration::from_hours(24);
 
 /// What is allowed where no rule says it, by the name under which denials tell it.
 pub(crate) const ALLOWED_TOOLS: &str = "allowed_tools";

@@ -3,11 +3,12 @@
 use std::time::SystemTime;
 
 use serde::Serialize;
+use serde_json::Value;
 
-use mce_config::{PolicyRule, Verdict};
+use mce_config::{Budget, PolicyRule, Verdict};
 
 use super::approve::rule_to_add;
-use super::decide::{ALLOWED_TOOLS, limits};
+use super::decide::{ALLOWED_TOOLS, DAY, MINUTE, limits};
 use super::decision::Decision;
 use super::facts::Facts;
 use super::ledger::Question;
@@ -29,11 +30,27 @@ pub struct Explanation {
     pub decision: &'static str,
     /// The rule that decides, or `default`.
     pub rule: String,
+    /// The arguments as they would be sent, by the document's names; no secret, and nothing that the configuration hides.
+    pub arguments: Value,
+    /// How much of the deciding rule's budget is used up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<BudgetUse>,
     /// The rules before that, in their order.
     pub passed: Vec<PassedRule>,
     /// What else there is to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+/// One limit of a budget.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BudgetUse {
+    /// `run`, `minute` or `day`.
+    pub per: &'static str,
+    /// Calls that it allows.
+    pub limit: u32,
+    /// Calls that were made.
+    pub used: u32,
 }
 
 /// A rule that does not fit.
@@ -62,7 +79,11 @@ impl Broker {
         let arguments = self.checked_arguments(request, &found)?;
         let server = self.server(&found.function.server)?;
         let facts = Facts::of_call(request, &server.title, &found, &arguments);
-        let explained = explain(&self.policy, &facts);
+        let clean = self.redactor.json(&facts.shown().to_string()).into_owned();
+        let explained = Explanation {
+            arguments: serde_json::from_str(&clean).unwrap_or_default(),
+            ..explain(&self.policy, &facts)
+        };
         Ok(match check_function(server, &found.function) {
             Ok(()) => explained,
             Err(error) => Explanation {
@@ -95,6 +116,25 @@ fn standing(policy: &Policy, facts: &Facts<'_>, (decision, rule): (&Decision, Op
     }
 }
 
+/// How much of a rule's budget is used up, in a run of its own.
+fn budgets(policy: &Policy, rule: &PolicyRule) -> Vec<BudgetUse> {
+    let Budget {
+        per_run,
+        per_minute,
+        per_day,
+    } = rule.budget;
+    let used = |time| policy.approvals.used(&rule.name, time, SystemTime::now()).unwrap_or_default();
+    let limits = [
+        ("run", per_run, 0),
+        ("minute", per_minute, per_minute.map_or(0, |_| used(MINUTE))),
+        ("day", per_day, per_day.map_or(0, |_| used(DAY))),
+    ];
+    let limits = limits.into_iter();
+    limits
+        .filter_map(|(per, limit, used)| Some(BudgetUse { per, limit: limit?, used }))
+        .collect()
+}
+
 fn explain(policy: &Policy, facts: &Facts<'_>) -> Explanation {
     let (decision, rule) = policy.judge(facts);
     let before = policy
@@ -124,6 +164,8 @@ fn explain(policy: &Policy, facts: &Facts<'_>) -> Explanation {
         effect: facts.effect.as_str(),
         decision: standing.as_ref().map_or(decision.as_str(), |(verdict, _)| verdict.as_str()),
         passed: passed.collect(),
+        arguments: Value::Null,
+        budgets: rule.map(|rule| budgets(policy, rule)).unwrap_or_default(),
         rule: decision.rule,
         note,
     }

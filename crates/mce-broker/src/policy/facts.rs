@@ -13,7 +13,7 @@ use crate::json_text::{canonical, find_big_integer, has_long_number};
 use crate::run_context::RunContext;
 
 /// The server that `fetch` counts as.
-const FETCH_SERVER: &str = "mce";
+pub(super) const FETCH_SERVER: &str = "mce";
 
 /// One call.
 #[derive(Debug)]
@@ -86,14 +86,11 @@ impl<'a> Facts<'a> {
                 Called::Function(found, _) => {
                     let function = &found.function;
                     let own = function.operation_id.iter().chain([&function.operation]);
-                    names.extend([&function.python, &function.typescript].into_iter().chain(own).cloned());
                     let tool = match &function.target {
                         Target::Tool(tool) => &tool.name,
                         Target::Http(_) => &function.typescript,
                     };
-                    let whole = |server: &&str| [tool, &function.python].map(|name| format!("mcp__{server}__{name}"));
-                    names.extend(self.servers.iter().flat_map(whole));
-                    names.extend(self.servers.map(|server| format!("{server}.{}", function.python)));
+                    names = names_of([&function.python, &function.typescript], own, tool, self.servers);
                 }
                 Called::Fetch { url, .. } => names.extend([self.function.clone(), "fetch".to_owned(), format!("{} {url}", self.operation)]),
             }
@@ -152,6 +149,21 @@ impl<'a> Facts<'a> {
         };
         json!([self.function, self.operation, sorted(self.arguments()), body, self.page]).to_string()
     }
+}
+
+/// All names of a function: in both languages, its own, and with each name of its server.
+pub(super) fn names_of<'a>(
+    languages: [&'a String; 2],
+    own: impl Iterator<Item = &'a String>,
+    tool: &str,
+    servers: [&str; 2],
+) -> Vec<String> {
+    let [python, _] = languages;
+    let mut names: Vec<String> = languages.into_iter().chain(own).cloned().collect();
+    let whole = |server: &&str| [tool, python].map(|name| format!("mcp__{server}__{name}"));
+    names.extend(servers.iter().flat_map(whole));
+    names.extend(servers.map(|server| format!("{server}.{python}")));
+    names
 }
 
 fn sent(found: &FoundFunction, arguments: &Arguments<'_>) -> Value {

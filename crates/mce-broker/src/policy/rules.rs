@@ -143,7 +143,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn is_effect(setting: EffectSetting, effect: Effect) -> bool {
+pub(super) fn is_effect(setting: EffectSetting, effect: Effect) -> bool {
     effect_of(setting) == effect
 }
 

@@ -32,6 +32,11 @@ impl Approvals {
         })
     }
 
+    /// How often a rule was used in a time that ends now.
+    pub(crate) fn used(&self, rule: &str, time: Duration, now: SystemTime) -> Result<u32, ApprovalError> {
+        self.with(|connection| Ok(u32::try_from(used(connection, rule, since(now, time))?).unwrap_or(u32::MAX)))
+    }
+
     /// The limit of a rule that is reached, if one is. Counts nothing.
     pub(crate) fn reached(&self, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> Result<Option<u32>, ApprovalError> {
         self.with(|connection| Ok(reached(connection, rule, limits, now)?))
@@ -43,11 +48,14 @@ fn since(now: SystemTime, time: Duration) -> i64 {
     milliseconds(now.checked_sub(time).unwrap_or(UNIX_EPOCH))
 }
 
+fn used(connection: &Connection, rule: &str, since_ms: i64) -> rusqlite::Result<i64> {
+    let count = "SELECT count(*) FROM uses WHERE rule = ?1 AND at_ms > ?2";
+    connection.query_row(count, params![rule, since_ms], |row| row.get(0))
+}
+
 fn reached(connection: &Connection, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> rusqlite::Result<Option<u32>> {
     for (limit, time) in limits {
-        let count = "SELECT count(*) FROM uses WHERE rule = ?1 AND at_ms > ?2";
-        let used: i64 = connection.query_row(count, params![rule, since(now, *time)], |row| row.get(0))?;
-        if used >= i64::from(*limit) {
+        if used(connection, rule, since(now, *time))? >= i64::from(*limit) {
             return Ok(Some(*limit));
         }
     }

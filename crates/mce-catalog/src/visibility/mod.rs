@@ -139,6 +139,11 @@ impl Visibility {
         self.functions.iter().filter(|ruled| ruled.is_visible()).map(|ruled| &ruled.row)
     }
 
+    /// All functions, hidden ones too, and their `operationId`s.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&FunctionRow, Option<&String>)> {
+        self.functions.iter().map(|ruled| (&ruled.row, ruled.operation_id.as_ref()))
+    }
+
     /// Where words occur that the rules add.
     pub(crate) fn words(&self) -> &BTreeMap<String, Vec<Posting>> {
         &self.words

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mce_broker::{UpstreamStatus, Upstreams};
+use mce_broker::{RuleFault, UpstreamStatus, Upstreams, rule_faults};
 use mce_catalog::catalog::{Catalog, SearchQuery, ServerSummary};
 use mce_catalog::function::{Effect, Function, Parameter, Target, Types};
 use mce_catalog::lookup::LookupError;
 use mce_catalog::observed;
 use mce_catalog::schema;
 use mce_catalog::text;
+use mce_config::Settings;
 use mce_sandbox::{Description, FunctionStub, Language};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -425,6 +426,15 @@ impl Discovery {
     pub(crate) fn named(&self, reference: &str) -> Option<(String, Effect)> {
         let function = self.catalog.resolve(reference).ok()?;
         Some((format!("{}.{}", function.server, function.python), function.effect))
+    }
+
+    /// Parts of rules that fit nothing.
+    ///
+    /// # Errors
+    ///
+    /// A failure if the catalog cannot be read.
+    pub(crate) fn rule_faults(&self, settings: &Settings) -> Result<Vec<RuleFault>, Failure> {
+        rule_faults(settings, &self.catalog).map_err(Failure::internal)
     }
 
     /// Whether a function, if it can be found, has an argument of this name beside its body.

@@ -278,6 +278,7 @@ impl App {
                 if !is_done {
                     listing.await;
                 }
+                app.log_rule_faults().await;
             });
             let app = Arc::clone(self);
             tokio::spawn(async move { app.follow_changes().await });

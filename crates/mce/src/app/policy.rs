@@ -1,9 +1,10 @@
 //! What the policy says, for commands; and the projects that are served.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mce_broker::{
-    Approvals, Asker, CallRequest, Caller, ClientRequest, ClientRequestKind, ClientRequests, Explanation, Naming, RunContext,
+    Approvals, Asker, CallRequest, Caller, ClientRequest, ClientRequestKind, ClientRequests, Explanation, Naming, RuleFault, RunContext,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -15,6 +16,24 @@ impl App {
     /// Calls that wait for a person, and what people allowed always.
     pub(crate) fn approvals(&self) -> &Approvals {
         self.broker.approvals()
+    }
+
+    /// Parts of rules that fit nothing, as far as servers are compiled.
+    ///
+    /// # Errors
+    ///
+    /// A failure if the catalog cannot be read.
+    pub(crate) fn rule_faults(&self) -> Result<Vec<RuleFault>, Failure> {
+        self.discovery.rule_faults(&self.settings)
+    }
+
+    /// Tells them in the log, to whoever serves.
+    pub(super) async fn log_rule_faults(self: &Arc<Self>) {
+        let app = Arc::clone(self);
+        let faults = tokio::task::spawn_blocking(move || app.rule_faults()).await;
+        for fault in faults.ok().and_then(Result::ok).unwrap_or_default() {
+            tracing::warn!(hint = fault.hint.as_deref().unwrap_or_default(), "{fault}");
+        }
     }
 
     /// What would be decided of a call by original names, of this asker and client.

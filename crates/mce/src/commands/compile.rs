@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use mce_config::Settings;
 use serde_json::{Value, json};
 
+use super::policy::warn_of;
 use crate::app::{App, CompileOptions, Counts, LockUse, Outcome, ServerReport, Sources};
 use crate::cli::CompileArgs;
 use crate::failure::Failure;
@@ -19,9 +20,15 @@ const LISTED: usize = 20;
 pub(crate) async fn compile(setup: &Setup, args: &CompileArgs) -> Result<ExitCode, Failure> {
     let (app, reports) = compile_all(setup, args).await?;
     let terminal = setup.terminal;
+    let faults = app.rule_faults()?;
     if args.json {
-        terminal.json(&json!({"servers": reports}))?;
+        let mut report = json!({"servers": reports});
+        if !faults.is_empty() {
+            report["policy_warnings"] = json!(faults);
+        }
+        terminal.json(&report)?;
     } else {
+        warn_of(terminal, &faults);
         for report in &reports {
             print_report(terminal, report, |text| terminal.line(text));
         }
@@ -34,6 +41,7 @@ pub(crate) async fn compile(setup: &Setup, args: &CompileArgs) -> Result<ExitCod
 
 /// Compiles for `mce run`: the report goes to standard error, and what could be compiled is served.
 pub(super) async fn compile_for_serving(setup: &Setup, args: &CompileArgs) -> Result<(), Failure> {
+    // Rules that never fit are told by whoever serves.
     let (_, reports) = compile_all(setup, args).await?;
     for report in &reports {
         print_report(setup.terminal, report, |text| setup.terminal.note(text));

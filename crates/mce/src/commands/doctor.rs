@@ -62,6 +62,7 @@ pub(crate) async fn doctor(setup: &Setup, args: &JsonArgs) -> Result<ExitCode, F
             match App::open(setup, std::sync::Arc::new(settings)) {
                 Ok(app) => {
                     checks.extend(catalog(&app));
+                    checks.extend(rules(&app));
                     checks.extend(mcp_servers(&app).await);
                     let facts = app.inspect_sandbox().await;
                     app.close().await;
@@ -141,6 +142,16 @@ fn catalog(app: &App) -> Vec<Check> {
         format!("{functions} functions of {} servers", servers.len()),
     ));
     checks
+}
+
+/// Rules that never fit.
+fn rules(app: &App) -> Vec<Check> {
+    let faults = app.rule_faults().unwrap_or_default().into_iter();
+    let checks = faults.map(|fault| Check {
+        fix: fault.hint.clone().unwrap_or_default(),
+        ..Check::good("policy warning", fault.to_string())
+    });
+    checks.collect()
 }
 
 fn is_discovered(app: &App, name: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use mce_broker::{ApprovalError, Asker};
+use mce_broker::{ApprovalError, Asker, RuleFault};
 use mce_config::PolicyRule;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use crate::app::{App, chain};
 use crate::cli::{AskerArg, PolicyArgs, PolicyCheckArgs, PolicyCommand};
 use crate::failure::Failure;
 use crate::setup::Setup;
+use crate::terminal::Terminal;
 
 pub(crate) fn policy(setup: &Setup, args: &PolicyArgs) -> Result<ExitCode, Failure> {
     let app = App::open(setup, setup.settings()?)?;
@@ -33,12 +34,14 @@ pub(crate) fn policy(setup: &Setup, args: &PolicyArgs) -> Result<ExitCode, Failu
 fn list(setup: &Setup, app: &App, is_json: bool) -> Result<(), Failure> {
     let policy = &app.settings().policy;
     let kept = app.approvals().kept().map_err(|error| failure(&error))?;
+    let faults = app.rule_faults()?;
     let terminal = setup.terminal;
     if is_json {
         let rules: Vec<Value> = policy.rules.iter().map(rule_json).collect();
         return terminal.json(&json!({
             "rules": rules,
             "always": kept,
+            "warnings": faults,
             "read_only": policy.is_read_only,
             "allowed_tools": policy.allowed_tools,
             "allowed_projects": policy.allowed_projects,
@@ -48,6 +51,7 @@ fn list(setup: &Setup, app: &App, is_json: bool) -> Result<(), Failure> {
         terminal.line(format!("{}: {} {}", rule.name, rule.verdict.as_str(), mce_broker::scope(rule)));
     }
     terminal.line("default: reads and writes are allowed; a person is asked about what a client wants to destroy");
+    warn_of(terminal, &faults);
     for one in &kept {
         let client = one.client.as_deref().unwrap_or("unknown");
         terminal.line(format!(
@@ -87,20 +91,40 @@ fn check(setup: &Setup, app: &App, args: &PolicyCheckArgs) -> Result<(), Failure
         AskerArg::Model => Asker::Model,
     };
     let explained = app.explain(&args.function, &arguments, asker, args.client.clone())?;
+    let faults = app.rule_faults()?;
     let terminal = setup.terminal;
     if args.json.is_some() {
-        return terminal.json(&explained);
+        let mut told = serde_json::to_value(&explained).map_err(Failure::internal)?;
+        if !faults.is_empty() {
+            told["warnings"] = json!(faults);
+        }
+        return terminal.json(&told);
     }
+    warn_of(terminal, &faults);
     let about = terminal.faint(&format!("{}  {}", explained.operation, explained.effect));
     terminal.line(format!("{}  {about}", explained.function));
     for passed in &explained.passed {
         terminal.line(format!("  {} ({}) does not fit: {}", passed.rule, passed.decide, passed.reason));
     }
+    terminal.line(format!("  arguments: {}", explained.arguments));
     terminal.line(format!("  {} decides: {}", explained.rule, explained.decision));
+    for budget in &explained.budgets {
+        terminal.line(format!("  budget: {} of {} in a {} used", budget.used, budget.limit, budget.per));
+    }
     if let Some(note) = &explained.note {
         terminal.line(format!("  {note}"));
     }
     Ok(())
+}
+
+/// Tells of rules that never fit.
+pub(super) fn warn_of(terminal: Terminal, faults: &[RuleFault]) {
+    for fault in faults {
+        terminal.warning(&fault.to_string());
+        if let Some(hint) = &fault.hint {
+            terminal.note(format!("  hint: {hint}"));
+        }
+    }
 }
 
 /// Why approvals cannot be used.

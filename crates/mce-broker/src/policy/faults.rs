@@ -1,0 +1,274 @@
+//! Rules that can never fit a call, as far as one can know: what names nothing that there is, and what stands behind a rule that
+//! fits all the same. What depends on servers that are not compiled is not judged.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use mce_catalog::catalog::{Callable, Catalog};
+use mce_catalog::function::{Function, Location, Target, Types};
+use mce_catalog::lookup::{LookupError, closest};
+use mce_catalog::schema;
+use mce_config::{Condition, PolicyRule, Settings};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::decide::ALLOWED_TOOLS;
+use super::known::Known;
+
+/// Functions whose arguments are looked at for one condition.
+const MAX_READ: usize = 2_000;
+
+/// A part of a rule that fits nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RuleFault {
+    /// The rule's name; `allowed_tools` for an entry of that.
+    pub rule: String,
+    /// The key in the configuration, such as `policies.0.function`.
+    pub place: String,
+    /// What is wrong.
+    pub message: String,
+    /// What was probably meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for RuleFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.rule != self.place {
+            write!(f, "the rule `{}` never fits as it is written: ", self.rule)?;
+        }
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+/// All parts of rules, and of the list of allowed tools, that fit nothing.
+///
+/// # Errors
+///
+/// The catalog's.
+pub fn rule_faults(settings: &Settings, catalog: &Catalog) -> Result<Vec<RuleFault>, LookupError> {
+    let policy = &settings.policy;
+    if policy.rules.is_empty() && policy.allowed_tools.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut judge = Judge {
+        known: Known::of(&settings.servers, catalog)?,
+        catalog,
+        faults: Vec::new(),
+    };
+    let everywhere = PolicyRule::default();
+    for pattern in &policy.allowed_tools {
+        judge.check_function((ALLOWED_TOOLS, ALLOWED_TOOLS), &everywhere, pattern);
+    }
+    let mut before: Vec<(&PolicyRule, Vec<bool>)> = Vec::new();
+    for rule in &policy.rules {
+        let told = judge.faults.len();
+        judge.check_rule(rule)?;
+        let fitting = judge.known.fitting(rule, true);
+        if judge.faults.len() == told {
+            judge.check_order(rule, &fitting, &before);
+        }
+        if rule.conditions.is_empty() {
+            before.push((rule, fitting));
+        }
+    }
+    Ok(judge.faults)
+}
+
+struct Judge<'a> {
+    known: Known,
+    catalog: &'a Catalog,
+    faults: Vec<RuleFault>,
+}
+
+impl Judge<'_> {
+    fn add(&mut self, (rule, place): (&str, String), message: String, hint: Option<String>) {
+        self.faults.push(RuleFault {
+            rule: rule.to_owned(),
+            place,
+            message,
+            hint,
+        });
+    }
+
+    fn check_rule(&mut self, rule: &PolicyRule) -> Result<(), LookupError> {
+        let told = self.faults.len();
+        for pattern in rule
+            .servers
+            .iter()
+            .filter(|pattern| !self.known.is_server(pattern))
+            .collect::<Vec<_>>()
+        {
+            let names = self.known.servers.iter().flat_map(|(names, _)| names).map(String::as_str);
+            let hint = did_you_mean(pattern, names);
+            self.add(
+                (&rule.name, format!("{}.server", rule.key)),
+                format!("no server is called `{pattern}`"),
+                hint,
+            );
+        }
+        for pattern in &rule.functions {
+            self.check_function((&rule.name, &format!("{}.function", rule.key)), rule, pattern);
+        }
+        if self.faults.len() > told || !self.known.knows_all(&rule.servers) {
+            return Ok(());
+        }
+        let fitting = self.known.fitting(rule, true);
+        if !fitting.contains(&true) {
+            let all = self.known.fitting(rule, false);
+            let effects: BTreeSet<&str> = self.those(&all).map(|function| function.effect.as_str()).collect();
+            let effects: Vec<_> = effects.into_iter().map(|effect| format!("`{effect}`")).collect();
+            let message = "no function that the rule is for has this effect".to_owned();
+            let hint = (!effects.is_empty()).then(|| format!("they have {}", effects.join(" and ")));
+            self.add((&rule.name, format!("{}.effect", rule.key)), message, hint);
+            return Ok(());
+        }
+        for condition in &rule.conditions {
+            self.check_pointer(rule, condition, &fitting)?;
+        }
+        Ok(())
+    }
+
+    fn those<'k>(&'k self, fitting: &'k [bool]) -> impl Iterator<Item = &'k super::known::KnownFunction> {
+        self.known
+            .functions
+            .iter()
+            .zip(fitting)
+            .filter(|(_, fits)| **fits)
+            .map(|(function, _)| function)
+    }
+
+    fn check_function(&mut self, (name, place): (&str, &str), rule: &PolicyRule, pattern: &str) {
+        let alone = PolicyRule {
+            functions: vec![pattern.to_owned()],
+            servers: rule.servers.clone(),
+            ..PolicyRule::default()
+        };
+        let is_judged = self.known.knows_all(&rule.servers) || self.known.names_known_server(pattern);
+        if !is_judged || self.known.fitting(&alone, false).contains(&true) {
+            return;
+        }
+        let elsewhere = self.known.functions.iter().find(|function| function.is_called(pattern));
+        let (message, hint) = match elsewhere {
+            Some(function) => (
+                format!("`{pattern}` is no function of the servers that the rule is for"),
+                Some(format!("it is `{}`", function.reference())),
+            ),
+            None => {
+                let names = self.known.functions.iter().flat_map(|function| &function.names).map(String::as_str);
+                (format!("no function is called `{pattern}`"), did_you_mean(pattern, names))
+            }
+        };
+        self.add((name, place.to_owned()), message, hint);
+    }
+
+    /// A rule is never reached if one before it fits whatever it fits.
+    fn check_order(&mut self, rule: &PolicyRule, fitting: &[bool], before: &[(&PolicyRule, Vec<bool>)]) {
+        let is_whole = self.known.knows_all(&rule.servers);
+        let covers = |(earlier, theirs): &&(&PolicyRule, Vec<bool>)| {
+            let clients = &earlier.clients;
+            let has_all_clients = clients.is_empty() || clients.iter().any(|client| client == "*") && !rule.clients.is_empty();
+            let has_clients = has_all_clients || !rule.clients.is_empty() && rule.clients.iter().all(|client| clients.contains(client));
+            let has_askers =
+                earlier.askers.is_empty() || !rule.askers.is_empty() && rule.askers.iter().all(|asker| earlier.askers.contains(asker));
+            // Names of what is not known, and addresses, are compared as they are written.
+            let has_names = (earlier.servers.is_empty() || earlier.servers == rule.servers)
+                && (earlier.functions.is_empty() || earlier.functions == rule.functions)
+                && (earlier.effects.is_empty() || earlier.effects == rule.effects);
+            let fetches = self.those(fitting).any(|function| function.is_fetch);
+            let has_functions = || fitting.iter().zip(theirs).all(|(ours, theirs)| !ours || *theirs);
+            has_clients && has_askers && (has_names || is_whole && !fetches && has_functions())
+        };
+        let Some((earlier, _)) = before.iter().find(covers) else { return };
+        let message = format!("`{}` stands before it and fits all that it fits", earlier.name);
+        let hint = Some(format!("put it before `{}`, or take one of both away", earlier.name));
+        self.add((&rule.name, rule.key.clone()), message, hint);
+    }
+
+    fn check_pointer(&mut self, rule: &PolicyRule, condition: &Condition, fitting: &[bool]) -> Result<(), LookupError> {
+        let mut steps = condition
+            .pointer
+            .split('/')
+            .skip(1)
+            .map(|step| step.replace("~1", "/").replace("~0", "~"));
+        let name = steps.next().unwrap_or_default();
+        let next = steps.next();
+        let mut names = BTreeSet::new();
+        for function in self.those(fitting).take(MAX_READ) {
+            let found = if function.is_fetch {
+                names.extend(["url", "method", "body"].map(str::to_owned));
+                names.contains(&name)
+            } else {
+                match self.catalog.callable(function.reference()) {
+                    Ok(Callable { function, .. }) => {
+                        let types = self.catalog.types_for(&function)?;
+                        has_argument((&function, &types), (&name, next.as_deref()), &mut names)
+                    }
+                    // Who hides it does not need to be told of it.
+                    Err(LookupError::Hidden { .. } | LookupError::Misfit { .. }) => true,
+                    Err(error) => return Err(error),
+                }
+            };
+            if found {
+                return Ok(());
+            }
+        }
+        if fitting.iter().filter(|fits| **fits).count() > MAX_READ {
+            return Ok(());
+        }
+        let wanted = match (&next, names.iter().any(|known| known.starts_with("body/"))) {
+            (Some(next), true) => format!("{name}/{next}"),
+            (Some(_) | None, _) => name,
+        };
+        let message = format!("no function that the rule is for has the argument `/{wanted}`");
+        let hint = closest(&wanted, names.iter().map(String::as_str));
+        let hint = hint.first().map(|name| format!("did you mean `/{name}`?"));
+        self.add((&rule.name, format!("{}.when.{}", rule.key, condition.pointer)), message, hint);
+        Ok(())
+    }
+}
+
+/// Whether a function has the argument, and that a member of this name, or may have; where it has not, its names are collected.
+fn has_argument((function, types): (&Function, &Types), (name, next): (&str, Option<&str>), names: &mut BTreeSet<String>) -> bool {
+    let accepts_more = matches!(&function.target, Target::Tool(tool) if tool.accepts_more && tool.input.get("properties").is_none());
+    let is_object = |schema: &Value| schema::resolve(schema, types).is_none_or(|schema| schema.get("properties").is_some());
+    // The members of an object in the query are arguments of their own, when they are sent.
+    let has_members = |parameter: &&mce_catalog::function::Parameter| parameter.location == Location::Query && is_object(&parameter.schema);
+    if accepts_more
+        || function.parameters.iter().any(|parameter| parameter.key == name)
+        || function.parameters.iter().any(|it| has_members(&it))
+    {
+        return true;
+    }
+    names.extend(function.parameters.iter().map(|parameter| parameter.key.clone()));
+    let Some(body) = &function.body else { return false };
+    names.insert("body".to_owned());
+    if name != "body" {
+        return false;
+    }
+    let Some(next) = next else { return true };
+    let may_have = |schema: &Value| {
+        let Some(schema) = schema::resolve(schema, types) else {
+            return true;
+        };
+        let is_plain = schema.get("type").is_some_and(|kind| kind == "object")
+            && schema.get("additionalProperties").is_none_or(|more| *more == Value::Bool(false))
+            && ["allOf", "anyOf", "oneOf", "patternProperties"]
+                .iter()
+                .all(|key| schema.get(key).is_none());
+        match schema.get("properties").and_then(Value::as_object).filter(|_| is_plain) {
+            Some(properties) => {
+                names.extend(properties.keys().map(|name| format!("body/{name}")));
+                properties.contains_key(next)
+            }
+            None => true,
+        }
+    };
+    let checked: Vec<bool> = body.variants.iter().map(|variant| &variant.schema).map(may_have).collect();
+    checked.contains(&true)
+}
+
+fn did_you_mean<'a>(pattern: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let found = closest(pattern, names);
+    found.first().map(|name| format!("did you mean `{name}`?"))
+}
