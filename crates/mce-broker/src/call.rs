@@ -145,7 +145,11 @@ impl Broker {
         let upstreams = Upstreams::with_client(&options.settings, &options.client);
         let answer_redactor = Arc::clone(upstreams.redactor());
         Ok(Self {
-            audit: Arc::new(Audit::open(&options.settings.audit, Arc::clone(&answer_redactor))?),
+            audit: Arc::new(Audit::open(
+                &options.settings.audit,
+                &options.settings.data_dir,
+                Arc::clone(&answer_redactor),
+            )?),
             policy: Policy::new(&options.settings),
             clients: Clients::new(Http::for_apis(options.limits.clone(), of_calls)),
             digests: Digests::default(),

@@ -101,3 +101,52 @@ fn files_say_what_they_are_for_and_stay_small() {
         }
     }
 }
+
+/// The names of tests, of files with tests, and of programs of the red team.
+fn test_names() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for file in crates().into_values().flat_map(|folder| sources(&folder)) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let lines = text.lines().map(|line| line.trim_start().trim_start_matches("async "));
+        let functions = lines.filter_map(|line| line.strip_prefix("fn ")?.split(['(', '<']).next());
+        names.extend(functions.map(str::to_owned));
+        names.insert(file.strip_prefix(workspace()).unwrap().display().to_string());
+    }
+    for folder in ["tests/redteam/python", "tests/redteam/typescript", "fuzz/fuzz_targets"] {
+        let entries = std::fs::read_dir(workspace().join(folder)).unwrap();
+        names.extend(entries.filter_map(|entry| Some(entry.unwrap().path().file_stem()?.to_str()?.to_owned())));
+    }
+    names
+}
+
+#[test]
+fn what_the_table_of_threats_names_is_there() {
+    let text = std::fs::read_to_string(workspace().join("SECURITY.md")).unwrap();
+    let names = test_names();
+    let is_there = |name: &str| match name.strip_suffix('*') {
+        Some(start) => names.iter().any(|known| known.starts_with(start)),
+        None if name.contains('/') => workspace().join(name).exists() || names.iter().any(|known| known.ends_with(&format!("/{name}"))),
+        None => names.contains(name) || names.iter().any(|known| known.ends_with(&format!("/{name}"))),
+    };
+    let mut rows = 0;
+    let mut columns = 0;
+    for line in text.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        match cells.get(1) {
+            Some(&("attempt" | "threat")) => columns = cells.len(),
+            Some(first) if columns == cells.len() && !first.starts_with('-') => {
+                let tests = cells[3..].iter().flat_map(|cell| cell.split('`').skip(1).step_by(2));
+                let named: Vec<&str> = tests.filter(|word| !word.ends_with('/')).collect();
+                let elsewhere = cells[3..].contains(&"the same");
+                assert!(!named.is_empty() || elsewhere, "no test: {line}");
+                for name in named {
+                    assert!(is_there(name), "SECURITY.md: there is no `{name}`");
+                }
+                rows += 1;
+            }
+            Some(_) => {}
+            None => columns = 0,
+        }
+    }
+    assert!(rows > 30, "{rows}");
+}

@@ -5,8 +5,9 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use fs_err::os::unix::fs::OpenOptionsExt;
 use fs_err::{File, OpenOptions};
@@ -16,11 +17,14 @@ use serde_json::{Value, json};
 use super::clock;
 use super::files;
 use super::head::{Head, HeadFile, Locked};
+use super::known_end::KnownEnd;
 use super::line::{self, Chained};
 use crate::hex::sha256_hex;
 
 /// Bytes at the end of a file in which its last line is looked for.
 const TAIL_BYTES: u64 = 1 << 20;
+/// Between two notes of where the log ends.
+const KNOWN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The log, open.
 #[derive(Debug)]
@@ -36,6 +40,9 @@ struct Open {
     head: HeadFile,
     /// Lines that could not be written, and whose effects went on.
     unrecorded: u64,
+    known: KnownEnd,
+    /// When that was written last.
+    told: Option<Instant>,
 }
 
 impl Log {
@@ -44,11 +51,13 @@ impl Log {
     /// # Errors
     ///
     /// The system's.
-    pub(super) fn open(settings: &AuditSettings) -> std::io::Result<Self> {
+    pub(super) fn open(settings: &AuditSettings, data_dir: &Path) -> std::io::Result<Self> {
         let open = Open {
             live: Arc::new(open_live(settings)?),
             head: HeadFile::open(&files::head(&settings.file))?,
             unrecorded: 0,
+            known: KnownEnd::new(data_dir, &settings.file),
+            told: None,
         };
         Ok(Self {
             settings: settings.clone(),
@@ -72,6 +81,7 @@ impl Log {
             settings: &self.settings,
             live: &mut open.live,
             lock,
+            known: &open.known,
         };
         let mut head = writer.find_end()?;
         if open.unrecorded > 0 {
@@ -80,6 +90,10 @@ impl Log {
             open.unrecorded = 0;
         }
         writer.write(&mut head, record)?;
+        if open.told.is_none_or(|told| told.elapsed() >= KNOWN_INTERVAL) {
+            open.known.write(head.seq, &head.hash);
+            open.told = Some(Instant::now());
+        }
         Ok(Arc::clone(writer.live))
     }
 
@@ -100,6 +114,7 @@ struct Writer<'a> {
     settings: &'a AuditSettings,
     live: &'a mut Arc<File>,
     lock: Locked<'a>,
+    known: &'a KnownEnd,
 }
 
 impl Writer<'_> {
@@ -159,6 +174,12 @@ impl Writer<'_> {
         let mut head = Head::empty(clock::day(SystemTime::now(), 0));
         let full = files::all_full(&self.settings.file)?;
         if bytes == 0 && full.is_empty() {
+            // There was a log: the new one goes on where that was known to end, so that nobody takes it for the first.
+            if let Some((seq, hash)) = self.known.read() {
+                tracing::error!("the audit log `{}` was removed by somebody else", self.settings.file.display());
+                (head.seq, head.hash, head.first) = (seq, hash, seq + 1);
+                self.note(&mut head, "missing", &json!({"lines": seq}))?;
+            }
             return Ok(head);
         }
         let last = last_line(self.live)?;
@@ -307,7 +328,7 @@ fn last_line(file: &File) -> std::io::Result<Option<Vec<u8>>> {
     Ok(lines.next().filter(|line| !line.is_empty()).map(<[u8]>::to_vec))
 }
 
-fn last_chained(path: &std::path::Path) -> std::io::Result<Option<(Vec<u8>, Chained)>> {
+fn last_chained(path: &Path) -> std::io::Result<Option<(Vec<u8>, Chained)>> {
     let line = last_line(&File::open(path)?)?;
     Ok(line.and_then(|line| line::chained(&line).map(|chained| (line, chained))))
 }

@@ -4,6 +4,7 @@
 mod clock;
 mod files;
 mod head;
+mod known_end;
 mod line;
 mod log;
 mod masked;
@@ -11,6 +12,7 @@ mod questions;
 mod read;
 mod verify;
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -85,13 +87,14 @@ pub struct RunEnd<'a> {
 }
 
 impl Audit {
-    /// Opens the log, or makes it, readable by its owner only. Its directory must exist.
+    /// Opens the log, or makes it, readable by its owner only. Its directory must exist. That it was there is known in the data
+    /// directory, too.
     ///
     /// # Errors
     ///
     /// [`BrokerError::AuditLog`].
-    pub(crate) fn open(settings: &AuditSettings, redactor: Arc<Redactor>) -> Result<Self, BrokerError> {
-        let log = Log::open(settings).map_err(|source| BrokerError::AuditLog {
+    pub(crate) fn open(settings: &AuditSettings, data_dir: &Path, redactor: Arc<Redactor>) -> Result<Self, BrokerError> {
+        let log = Log::open(settings, data_dir).map_err(|source| BrokerError::AuditLog {
             path: settings.file.clone(),
             source,
         })?;

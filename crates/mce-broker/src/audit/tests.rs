@@ -47,7 +47,7 @@ impl Folder {
 
     /// Adds lines, as a new process.
     fn write(&self, lines: u32) {
-        let log = Log::open(&self.settings).unwrap();
+        let log = Log::open(&self.settings, self.folder.path()).unwrap();
         for number in 0..lines {
             log.append(&json!({"time": "2026-01-31T00:00:00.000Z", "event": "x", "number": number}))
                 .unwrap();
@@ -66,7 +66,7 @@ impl Folder {
     }
 
     fn verify(&self) -> AuditReport {
-        verify_audit(self.live()).unwrap()
+        verify_audit(self.live(), self.folder.path()).unwrap()
     }
 
     /// The only fault: its line in the file, and what it is.
@@ -100,7 +100,12 @@ fn lines_are_numbered_and_nobody_else_can_read_them() {
     for file in [folder.live(), &folder.head()] {
         assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
     }
-    assert_eq!(verify_audit(&folder.folder.path().join("none.jsonl")).unwrap().lines, 0);
+    assert_eq!(
+        verify_audit(&folder.folder.path().join("none.jsonl"), folder.folder.path())
+            .unwrap()
+            .lines,
+        0
+    );
 }
 
 #[test]
@@ -203,7 +208,7 @@ fn a_log_without_its_head_goes_on_and_says_so() {
 fn a_file_that_others_move_or_cut_is_noticed_while_it_is_open() {
     let check = |damage: fn(&Folder), missing: &str| {
         let folder = Folder::new();
-        let log = Log::open(&folder.settings).unwrap();
+        let log = Log::open(&folder.settings, folder.folder.path()).unwrap();
         let write = || log.append(&json!({"time": "t", "event": "x"})).map(drop).unwrap();
         (0..3).for_each(|_| write());
         damage(&folder);

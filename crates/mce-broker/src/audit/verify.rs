@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::files;
 use super::head::{HeadFile, NO_LINE};
+use super::known_end::KnownEnd;
 use super::line::{self, Chained};
 use crate::hex::sha256_hex;
 
@@ -57,15 +58,20 @@ impl fmt::Display for AuditFault {
     }
 }
 
-/// Checks the log whose live file this is. What is written meanwhile is not looked at.
+/// Checks the log whose live file this is, also against what is known of it in the data directory. What is written meanwhile is
+/// not looked at.
 ///
 /// # Errors
 ///
 /// The system's, if a file cannot be read.
-pub fn verify_audit(live: &Path) -> std::io::Result<AuditReport> {
+pub fn verify_audit(live: &Path, data_dir: &Path) -> std::io::Result<AuditReport> {
     let head_path = files::head(live);
-    let mut check = Check::default();
+    let mut check = Check {
+        known: KnownEnd::new(data_dir, live).read(),
+        ..Check::default()
+    };
     if !live.exists() && !head_path.exists() {
+        check.check_known(live);
         return Ok(check.report);
     }
     // Files and head as they are at one moment.
@@ -84,6 +90,7 @@ pub fn verify_audit(live: &Path) -> std::io::Result<AuditReport> {
     }
     let end = head.map(|head| (head.seq, head.hash));
     check.check_ends(live, &head_path, end);
+    check.check_known(live);
     Ok(check.report)
 }
 
@@ -106,6 +113,10 @@ struct Check {
     unread: Vec<(AuditFault, usize)>,
     /// The last line that was removed because of its age.
     forgotten: u64,
+    /// The number and the hash of a line that was written, from elsewhere.
+    known: Option<(u64, String)>,
+    /// That this line is another.
+    replaced: Option<AuditFault>,
 }
 
 impl Check {
@@ -157,9 +168,18 @@ impl Check {
             self.forgotten = self.forgotten.max(chained.until.unwrap_or_default());
         }
         self.check_place(&chained, fault);
+        let hash = sha256_hex(text);
+        if self
+            .known
+            .as_ref()
+            .is_some_and(|(seq, known)| *seq == chained.seq && *known != hash)
+        {
+            let what = "another line of this number was written: the log was begun anew, or made anew";
+            self.replaced = Some(fault(what.to_owned()));
+        }
         self.last = Some(Last {
             seq: chained.seq,
-            hash: sha256_hex(text),
+            hash,
             file: path.to_owned(),
             line: number,
         });
@@ -235,6 +255,21 @@ impl Check {
             Some(_) | None => return,
         };
         self.add(found);
+    }
+
+    /// What is known of lines that were written, where nothing else tells that they are gone or others.
+    fn check_known(&mut self, live: &Path) {
+        let missing = self
+            .known
+            .take()
+            .filter(|(seq, _)| *seq > self.report.last)
+            .map(|(seq, _)| AuditFault {
+                file: live.to_owned(),
+                line: None,
+                what: format!("lines {} to {seq} of the log are missing", self.report.last + 1),
+            });
+        let found = missing.or(self.replaced.take());
+        self.report.faults.extend(found.filter(|_| self.report.faults.is_empty()));
     }
 
     fn add(&mut self, fault: AuditFault) {

@@ -149,15 +149,12 @@ impl Judge<'_> {
             return;
         }
         let elsewhere = self.known.functions.iter().find(|function| function.is_called(pattern));
-        let (message, hint) = match elsewhere {
-            Some(function) => (
-                format!("`{pattern}` is no function of the servers that the rule is for"),
-                Some(format!("it is `{}`", function.reference())),
-            ),
-            None => {
-                let names = self.known.functions.iter().flat_map(|function| &function.names).map(String::as_str);
-                (format!("no function is called `{pattern}`"), did_you_mean(pattern, names))
-            }
+        let (message, hint) = if let Some(function) = elsewhere {
+            let message = format!("`{pattern}` is no function of the servers that the rule is for");
+            (message, Some(format!("it is `{}`", function.reference())))
+        } else {
+            let names = self.known.functions.iter().flat_map(|function| &function.names).map(String::as_str);
+            (format!("no function is called `{pattern}`"), did_you_mean(pattern, names))
         };
         self.add((name, place.to_owned()), message, hint);
     }

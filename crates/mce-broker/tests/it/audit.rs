@@ -138,7 +138,12 @@ async fn where_the_log_cannot_be_written_what_writes_is_refused_and_what_reads_g
     // The read and its outcome.
     assert_eq!((&note["what"], &note["lines"]), (&json!("unrecorded"), &json!(2)));
     assert_eq!((&intent["event"], &outcome["event"]), (&json!("intent"), &json!("outcome")));
-    assert_eq!(verify_audit(&bench.audit_file()).unwrap().faults, []);
+    assert_eq!(
+        verify_audit(&bench.audit_file(), bench.audit_file().parent().unwrap())
+            .unwrap()
+            .faults,
+        []
+    );
 }
 
 #[tokio::test]

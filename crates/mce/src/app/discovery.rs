@@ -341,6 +341,9 @@ impl Discovery {
                     .unknown
                     .push((name.clone(), format!("did you mean `{}`?", name_in(&function, language)))),
                 Err(LookupError::Store(error)) => return Err(Failure::internal(error)),
+                Err(LookupError::UnknownFunction { .. }) if self.is_type(server, name) => {
+                    description.unknown.push((name.clone(), about_type(name, language)));
+                }
                 Err(error) => description
                     .unknown
                     .push((name.clone(), refusal(&self.in_language(error, text_language(language))))),
@@ -428,6 +431,11 @@ impl Discovery {
         Some((format!("{}.{}", function.server, function.python), function.effect))
     }
 
+    fn is_type(&self, server: &str, name: &str) -> bool {
+        let found = self.catalog.types_named(server, &[name.to_owned()]);
+        found.is_ok_and(|types| types.contains_key(name))
+    }
+
     /// Parts of rules that fit nothing.
     ///
     /// # Errors
@@ -457,6 +465,18 @@ impl Discovery {
             Ok(json) if !is_text => Ok(json),
             Ok(_) | Err(_) => to_raw_value(text).map_err(Failure::internal),
         }
+    }
+}
+
+/// What to do with a name that is one of a type: it stands in texts about functions only.
+fn about_type(name: &str, language: Language) -> String {
+    match language {
+        Language::Python => format!(
+            "`{name}` is a type, which only describes plain values: leave out its import, and annotate with `dict` or the text \"{name}\""
+        ),
+        Language::TypeScript => format!(
+            "`{name}` is a type, which only describes plain values: annotations `: {name}` need no import, and there is nothing else of it"
+        ),
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) async fn audit(setup: &Setup, args: &AuditArgs) -> Result<ExitCode, F
     match &args.command {
         AuditCommand::Tail(args) => tail(setup.terminal, live, args).await,
         AuditCommand::Search(args) => search(setup.terminal, live, args),
-        AuditCommand::Verify(args) => verify(setup.terminal, live, args),
+        AuditCommand::Verify(args) => verify(setup.terminal, (live, &settings.data_dir), args),
     }
 }
 
@@ -103,8 +103,8 @@ fn tell_no_end(record: &mut Value) {
     record["outcome"] = if goes_on { json!("under way") } else { json!("unknown") };
 }
 
-fn verify(terminal: Terminal, live: &Path, args: &JsonArgs) -> Result<ExitCode, Failure> {
-    let report = verify_audit(live).map_err(|error| Failure::internal(crate::app::chain(&error)))?;
+fn verify(terminal: Terminal, (live, data_dir): (&Path, &Path), args: &JsonArgs) -> Result<ExitCode, Failure> {
+    let report = verify_audit(live, data_dir).map_err(|error| Failure::internal(crate::app::chain(&error)))?;
     let code = ExitCode::from(u8::from(!report.faults.is_empty()));
     if args.json {
         terminal.json(&report)?;

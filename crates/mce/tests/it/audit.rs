@@ -37,6 +37,52 @@ fn wait_for_request(api: &FakeApi) {
 }
 
 #[test]
+fn a_log_that_is_removed_whole_is_missed() {
+    let api = FakeApi::start();
+    let project = Project::shop(&api);
+    let call = || assert_eq!(project.run(&["call", "shop.create_item", "--json", NEW_ITEM]).code, 0);
+    let verify = || project.run(&["audit", "verify", "--json"]);
+    call();
+    assert_eq!(verify().json()["faults"], json!([]));
+    for file in ["audit.jsonl", "audit.head"] {
+        std::fs::remove_file(project.file("data").join(file)).unwrap();
+    }
+    let missed = verify();
+    assert_eq!(
+        (missed.code, &missed.json()["faults"][0]["what"]),
+        (1, &json!("lines 1 to 1 of the log are missing"))
+    );
+    // What is written then does not make it good.
+    call();
+    call();
+    let missed = verify();
+    assert_eq!(
+        (missed.code, &missed.json()["faults"][0]["what"]),
+        (1, &json!("lines 1 to 1 of the log are missing"))
+    );
+    assert_eq!(of_event(&records(&project), "log")[0]["what"], "missing");
+    // Nor does a log that was written elsewhere.
+    let other = Project::shop(&api);
+    for _ in 0..4 {
+        assert_eq!(other.run(&["call", "shop.create_item", "--json", NEW_ITEM]).code, 0);
+    }
+    for file in ["audit.jsonl", "audit.head"] {
+        std::fs::copy(other.file("data").join(file), project.file("data").join(file)).unwrap();
+    }
+    let replaced = verify().json();
+    assert!(
+        replaced["faults"][0]["what"]
+            .as_str()
+            .unwrap()
+            .contains("another line of this number"),
+        "{replaced}"
+    );
+    // Another place is another log.
+    let elsewhere = project.with("MCE_AUDIT_LOG_PATH", "elsewhere.jsonl");
+    assert_eq!(elsewhere.run(&["audit", "verify", "--json"]).json()["faults"], json!([]));
+}
+
+#[test]
 fn a_call_that_is_killed_at_any_moment_leaves_a_log_that_tells_what_is_unknown() {
     let api = FakeApi::start();
     // Many files, so that some processes are killed while they begin one.
@@ -59,7 +105,7 @@ fn a_call_that_is_killed_at_any_moment_leaves_a_log_that_tells_what_is_unknown()
         std::thread::sleep(usual * moment / MOMENTS);
         child.kill().unwrap();
         child.wait().unwrap();
-        let report = verify_audit(&project.file("data/audit.jsonl")).unwrap();
+        let report = verify_audit(&project.file("data/audit.jsonl"), &project.file("data")).unwrap();
         assert_eq!(report.faults, [], "moment {moment}");
     }
     let records = found(&project, &[]);
@@ -225,7 +271,7 @@ fn a_full_disk_stops_what_writes_and_not_what_reads_and_says_so() {
     let log = format!("{disk}/audit.jsonl");
     let text = std::fs::read_to_string(&log).unwrap();
     assert!(text.contains(r#""what":"unrecorded","lines":"#), "{text}");
-    let report = verify_audit(log.as_ref()).unwrap();
+    let report = verify_audit(log.as_ref(), project.path()).unwrap();
     assert_eq!((report.faults.len(), report.unrecorded > 0), (0, true), "{report:?}");
     client.close();
 }

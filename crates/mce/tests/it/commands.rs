@@ -6,6 +6,29 @@ use serde_json::{Value, json};
 use crate::project::{Ended, Project, shop_config, shop_document};
 
 #[test]
+fn a_types_name_is_told_apart_from_a_functions() {
+    let api = FakeApi::start();
+    let project = Project::shop(&api);
+    project.write("a.py", "from shop.functions import get_item, Item\nresult = 1");
+    project.write("a.ts", "import { shop } from 'mce:servers';\nexport default await shop.Item({});");
+    project.write("b.py", "import shop.functions as s\ndef main():\n    return getattr(s, 'Item')");
+    for (file, advice) in [
+        ("a.py", "leave out its import"),
+        ("a.ts", "need no import"),
+        ("b.py", "leave out its import"),
+    ] {
+        let error = project.run(&["exec", file, "--json"]).json()["error"].clone();
+        let hint = error["hint"].as_str().unwrap_or_default();
+        assert!(hint.starts_with("`Item` is a type") && hint.contains(advice), "{file} {error}");
+    }
+    project.write(
+        "c.ts",
+        "import { shop } from 'mce:servers';\nconst a: Item | null = null;\nexport default a === null;",
+    );
+    assert_eq!(project.run(&["exec", "c.ts", "--json"]).json()["data"], true);
+}
+
+#[test]
 fn options_of_every_command_may_stand_after_the_function() {
     let api = FakeApi::start();
     let project = Project::empty();

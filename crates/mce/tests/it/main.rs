@@ -5,6 +5,7 @@
 mod approval;
 mod asking;
 mod asking_over_http;
+mod at_terminal;
 mod audit;
 mod auth;
 mod canaries;
@@ -30,6 +31,7 @@ mod policy;
 mod private_networks;
 mod project;
 mod real_servers;
+mod rule_faults;
 mod secrets;
 mod serve;
 mod setup;
