@@ -5,12 +5,16 @@
 //   registers      clients may register themselves; default true
 //   denies         nobody is let in
 //   scopes         those that there are besides "openid offline_access notes:read notes:write"
+//   tls            {"certificate": FILE, "key": FILE, "clients": FILE}: its own host is `localhost`, and tokens are given only to who
+//                  has a certificate of that authority
 //   devicesOnly    what it publishes names no place for browsers
 //
 // POST /control at the issuer: {"refuse": true} access tokens given so far are not taken any more, {"revoke": true} refresh
 // tokens neither, {"forget": true} clients that registered are not known any more. GET /control tells what happened.
 
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -52,9 +56,14 @@ class Store {
 const told = { registrations: 0, grants: [], failures: [], resources: [], calls: [], revocations: 0 };
 let refused = new Set();
 
-const authorization = createServer();
+const secure = spec.tls && {
+  cert: readFileSync(spec.tls.certificate), key: readFileSync(spec.tls.key), ca: readFileSync(spec.tls.clients),
+  requestCert: true, rejectUnauthorized: false,
+};
+const authorization = secure ? createSecureServer(secure) : createServer();
 const resource = createServer();
-const issuer = `http://127.0.0.1:${await listening(authorization)}`;
+const port = await listening(authorization);
+const issuer = secure ? `https://localhost:${port}` : `http://127.0.0.1:${port}`;
 const url = `http://127.0.0.1:${await listening(resource)}/mcp`;
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
@@ -144,6 +153,9 @@ async function notes(request, response) {
 
 const provide = provider.callback();
 authorization.on("request", (request, response) => {
+  if (secure && request.url === "/token" && !request.socket.authorized) {
+    return json(response, 401, { error: "invalid_client", error_description: "no certificate" });
+  }
   const work = request.url.startsWith("/interaction/") ? interact : request.url === "/control" ? control
     : ["/notes", "/silent"].includes(request.url) ? notes : provide;
   Promise.resolve(work(request, response)).catch((error) => {

@@ -317,6 +317,7 @@ impl Broker {
                 http,
                 redactor: &self.redactor,
                 audit: &self.audit,
+                allowed_domains: &self.options.settings.allowed_domains,
                 run,
             };
             let mut credentials = credentials.clone();

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use mce_catalog::function::{HttpTarget, Location, SecurityScheme};
-use mce_config::{Auth, Credential, Secret, ServerSettings};
+use mce_config::{Auth, Credential, Secret, ServerSettings, TokenPlace};
 use url::Url;
 
-use crate::api_login::{self, ClientLogin, Granted, NeededLogin};
+use crate::api_login::{self, ClientLogin, Granted, NeededLogin, TokenAt};
 use crate::base_url::BaseUrl;
 use crate::call_error::CallError;
 use crate::digest::DigestUser;
@@ -193,11 +193,11 @@ fn add(
         Credential::Client {
             client_id,
             client_secret,
-            token_url,
+            place,
             scope,
         } => {
             let login = ClientLogin {
-                url: token_place(server, key, token_url.as_deref(), scheme)?,
+                at: token_place(server, key, place.as_ref(), scheme)?,
                 client_id: client_id.clone(),
                 client_secret: client_secret.clone(),
                 scope: scope.clone(),
@@ -243,16 +243,23 @@ fn add(
 
 /// Where a client's secret is sent: where the person says, or where the document says on the host that the person configured.
 /// A document that names another host must not get it.
-fn token_place(server: &ServerSettings, key: &str, configured: Option<&str>, scheme: &SecurityScheme) -> Result<String, CallError> {
-    if let Some(url) = configured {
-        return Ok(url.to_owned());
+fn token_place(server: &ServerSettings, key: &str, configured: Option<&TokenPlace>, scheme: &SecurityScheme) -> Result<TokenAt, CallError> {
+    if let Some(place) = configured {
+        return Ok(TokenAt::of(place));
     }
     let setting = format!("servers.{}.credentials.{key}.token_url", server.name);
     let written = match scheme {
         SecurityScheme::OAuth2(places) => places.client.as_deref(),
+        SecurityScheme::OpenIdConnect(url) => Some(url.as_str()),
         _ => None,
     };
-    let refuse = |told: &str| CallError::policy(format!("the document of `{}` {told}", server.name)).with_hint(format!("set `{setting}`"));
+    let refuse = |told: &str| {
+        let hint = match scheme {
+            SecurityScheme::OpenIdConnect(_) => format!("set `{setting}`, or `issuer` there"),
+            _ => format!("set `{setting}`"),
+        };
+        CallError::policy(format!("the document of `{}` {told}", server.name)).with_hint(hint)
+    };
     let Some(written) = written else {
         return Err(refuse("does not say where clients get tokens"));
     };
@@ -266,7 +273,11 @@ fn token_place(server: &ServerSettings, key: &str, configured: Option<&str>, sch
         base.scheme() == url.scheme() && base.host() == url.host() && base.port_or_known_default() == url.port_or_known_default()
     };
     if base.as_ref().is_some_and(is_same) {
-        return Ok(url.into());
+        return Ok(match scheme {
+            // What is published there may name no other place either.
+            SecurityScheme::OpenIdConnect(_) => TokenAt::Provider { url, is_trusted: false },
+            _ => TokenAt::Url(url.into()),
+        });
     }
     Err(
         refuse("names another host than that of `base_url` as the place of a client's secret; whether it is right is a person's to say")

@@ -122,7 +122,7 @@ pub(crate) fn is_local_name(name: &str) -> bool {
 /// All places that a person gave for a server.
 fn configured_urls(server: &ServerSettings) -> Vec<Url> {
     let of_auth = match &server.auth {
-        Auth::OAuth2 { token_url, .. } => Some(token_url.as_str()),
+        Auth::OAuth2 { place, .. } => Some(place.url()),
         Auth::Keycloak { base_url, .. } => Some(base_url.as_str()),
         Auth::Session(session) => Some(session.login_url.as_str()),
         Auth::None | Auth::Static { .. } | Auth::Jwt { .. } | Auth::Basic { .. } => None,

@@ -8,7 +8,7 @@ use crate::nearest::suggestion;
 use crate::reader::{Reader, found, one_of};
 use crate::secret_source::is_source;
 use crate::yaml::{self, Kind};
-use crate::{Auth, ConfigError, Credential, Place, Secret, SessionAuth};
+use crate::{Auth, ConfigError, Credential, Place, Secret, SessionAuth, TokenPlace};
 
 /// The types and their keys; those of the first list must be there.
 const AUTH_TYPES: [(&str, &[&str], &[&str]); 7] = [
@@ -16,7 +16,7 @@ const AUTH_TYPES: [(&str, &[&str], &[&str]); 7] = [
     ("static", &["value"], &[]),
     ("jwt", &["token"], &[]),
     ("basic", &["username", "password"], &[]),
-    ("oauth2", &["token_url", "client_id", "client_secret"], &["scope"]),
+    ("oauth2", &["client_id", "client_secret"], &["token_url", "issuer", "scope"]),
     ("keycloak", &["base_url", "realm", "client_id", "client_secret"], &["scope"]),
     ("session", &["login_url", "username", "password"], &SESSION_OPTIONS),
 ];
@@ -126,11 +126,7 @@ pub(crate) fn read_credential(reader: &mut Reader<'_>, key: &str, field: Field) 
         return Ok(Credential::Client {
             client_id: fields.text("client_id")?,
             client_secret: fields.secret("client_secret")?,
-            token_url: if fields.entries.contains_key("token_url") {
-                Some(fields.url("token_url")?)
-            } else {
-                None
-            },
+            place: fields.token_place()?,
             scope: fields.text_or("scope", "")?,
         });
     }
@@ -173,7 +169,7 @@ impl AuthFields<'_, '_> {
                 password: self.secret("password")?,
             },
             "oauth2" => Auth::OAuth2 {
-                token_url: self.url("token_url")?,
+                place: self.token_place()?.ok_or_else(|| self.missing("token_url"))?,
                 client_id: self.text("client_id")?,
                 client_secret: self.secret("client_secret")?,
                 scope: self.text_or("scope", "")?,
@@ -188,6 +184,17 @@ impl AuthFields<'_, '_> {
             "session" => Auth::Session(Box::new(self.session()?)),
             _ => Auth::None,
         })
+    }
+
+    /// `token_url`, else `issuer`.
+    fn token_place(&mut self) -> Result<Option<TokenPlace>, ConfigError> {
+        if self.entries.contains_key("token_url") {
+            return self.url("token_url").map(TokenPlace::Url).map(Some);
+        }
+        if self.entries.contains_key("issuer") {
+            return self.url("issuer").map(TokenPlace::Issuer).map(Some);
+        }
+        Ok(None)
     }
 
     fn session(&mut self) -> Result<SessionAuth, ConfigError> {

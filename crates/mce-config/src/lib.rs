@@ -65,7 +65,7 @@ pub use secret_source::{MAX_SECRET_BYTES, SecretSource};
 pub use settings::{
     AuditArguments, AuditSettings, AuditSync, Auth, CallSettings, ClientSettings, Credential, DockerSettings, EnhanceSettings,
     LimitSettings, Location, Origin, PaceSettings, RecipeSettings, ResultFormat, ResultSettings, SandboxSettings, ServeSettings,
-    ServerSettings, SessionAuth, Settings, Surface, TypeCheck, Unresolved, python_environment,
+    ServerSettings, SessionAuth, Settings, Surface, TokenPlace, TypeCheck, Unresolved, python_environment,
 };
 pub use source::{EntrySource, Place, Source};
 pub use upstream::{Era, HttpServer, HttpTransport, OAuthSettings, StdioServer, UpstreamSettings};

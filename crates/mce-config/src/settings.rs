@@ -153,8 +153,8 @@ pub enum Auth {
     },
     /// OAuth 2 client credentials. (RFC 6749, 4.4)
     OAuth2 {
-        /// The token endpoint.
-        token_url: String,
+        /// Where tokens are asked for.
+        place: TokenPlace,
         /// The client.
         client_id: String,
         /// Its secret.
@@ -177,6 +177,24 @@ pub enum Auth {
     },
     /// A login whose cookies or token are used.
     Session(Box<SessionAuth>),
+}
+
+/// Where a person says that a client gets its tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TokenPlace {
+    /// `token_url`: the token endpoint.
+    Url(String),
+    /// `issuer`: an `OpenID` provider, which publishes where it is. (`OpenID` Connect Discovery 1.0, section 4)
+    Issuer(String),
+}
+
+impl TokenPlace {
+    /// What is written there.
+    pub fn url(&self) -> &str {
+        match self {
+            Self::Url(url) | Self::Issuer(url) => url,
+        }
+    }
 }
 
 /// A login by user name and password.
@@ -221,7 +239,7 @@ pub enum Credential {
         /// Its secret.
         client_secret: Secret,
         /// Where it is sent. None: where the document says, if that is the host of `base_url`.
-        token_url: Option<String>,
+        place: Option<TokenPlace>,
         /// Empty: none is asked for.
         scope: String,
     },

@@ -16,7 +16,7 @@ use crate::http::{Http, RawAnswer};
 use crate::oauth::{LoginNeed, Session};
 use crate::redact::{Learned, Redactor};
 use crate::run_context::RunContext;
-pub(crate) use client_credentials::ClientLogin;
+pub(crate) use client_credentials::{ClientLogin, TokenAt};
 
 /// What expires sooner is not used any more.
 const MARGIN: Duration = Duration::from_secs(30);
@@ -71,6 +71,8 @@ pub(crate) struct LoginWith<'a> {
     pub(crate) http: &'a Http,
     pub(crate) redactor: &'a Redactor,
     pub(crate) audit: &'a Audit,
+    /// Hosts that may lead to private addresses.
+    pub(crate) allowed_domains: &'a [String],
     /// The run whose call needs it.
     pub(crate) run: &'a RunContext,
 }
@@ -132,7 +134,7 @@ impl ApiLogins {
         }
         let intent = with.audit.begin_other(with.run, &server.name, "login", None);
         // The endpoint may say again what it was sent.
-        let outcome = log_in(server, needed, with.http)
+        let outcome = log_in(server, needed, with)
             .await
             .map_err(|error| error.map_text(|text| with.redactor.text(text).into_owned()));
         intent.end(outcome.as_ref().map(|_| (None, 0)));
@@ -210,20 +212,20 @@ async fn of_person(server: &str, session: &Session) -> Result<Granted, CallError
     Ok(Granted::Authorization(token.with_prefix("Bearer ")))
 }
 
-async fn log_in(server: &ServerSettings, needed: &NeededLogin, http: &Http) -> Result<Login, CallError> {
+async fn log_in(server: &ServerSettings, needed: &NeededLogin, with: LoginWith<'_>) -> Result<Login, CallError> {
     let name = server.name.as_str();
     let client = match (needed, &server.auth) {
         (NeededLogin::Client(_, client), _) => client.clone(),
         (
             NeededLogin::Auth,
             Auth::OAuth2 {
-                token_url,
+                place,
                 client_id,
                 client_secret,
                 scope,
             },
         ) => ClientLogin {
-            url: token_url.clone(),
+            at: TokenAt::of(place),
             client_id: client_id.clone(),
             client_secret: client_secret.clone(),
             scope: scope.clone(),
@@ -238,17 +240,20 @@ async fn log_in(server: &ServerSettings, needed: &NeededLogin, http: &Http) -> R
                 scope,
             },
         ) => ClientLogin {
-            url: format!("{base_url}/realms/{}/protocol/openid-connect/token", crate::request::encode(realm)),
+            at: TokenAt::Url(format!(
+                "{base_url}/realms/{}/protocol/openid-connect/token",
+                crate::request::encode(realm)
+            )),
             client_id: client_id.clone(),
             client_secret: client_secret.clone(),
             scope: scope.clone(),
         },
-        (NeededLogin::Auth, Auth::Session(session)) => return session::log_in(name, session, http).await,
+        (NeededLogin::Auth, Auth::Session(session)) => return session::log_in(name, session, with.http).await,
         (NeededLogin::Person(_), _) | (NeededLogin::Auth, Auth::None | Auth::Static { .. } | Auth::Jwt { .. } | Auth::Basic { .. }) => {
             return Err(CallError::policy(format!("`{name}` needs no login")));
         }
     };
-    client_credentials::log_in(name, &client, http).await
+    client_credentials::log_in(server, &client, with).await
 }
 
 /// What a login endpoint said when it refused.

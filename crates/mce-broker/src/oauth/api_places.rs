@@ -2,22 +2,19 @@
 //! the browser goes, which the person sees; it does not choose where the code and the client's secret go.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use mce_catalog::function::{OAuthPlaces, SecurityScheme};
 use mce_config::{OAuthSettings, ServerSettings};
-use reqwest::{Method, Request};
 use rmcp::transport::auth::AuthorizationMetadata;
 use serde_json::Value;
 use url::Url;
 
 use super::discovery::{DEVICE_ENDPOINT, device_endpoint, usable};
-use super::guarded_client::{GuardedClient, host_of};
+use super::guarded_client::host_of;
 use super::login::{Found, LoginScheme, LoginWay};
 use super::login_error::LoginError;
+use super::provider::discovered;
 use super::session::Session;
-
-const OPENID_PATH: &str = "/.well-known/openid-configuration";
 
 /// The scheme that a person logs in for: the first for which nothing else is configured.
 pub fn person_scheme<'a>(
@@ -133,27 +130,6 @@ fn needed_scopes(of_operations: &[String], declared: &[String], supported: Optio
         }
     }
     scopes
-}
-
-/// What an `OpenID` provider says of itself. (`OpenID` Connect Discovery 1.0, section 4)
-async fn discovered(url: &Url, http: &Arc<GuardedClient>) -> Result<AuthorizationMetadata, String> {
-    let answer = http
-        .send(Request::new(Method::GET, url.clone()))
-        .await
-        .map_err(|trouble| trouble.words)?;
-    let host = host_of(url);
-    let unusable = |_| format!("what `{host}` publishes is no description of an OpenID provider");
-    let mut said: Value = serde_json::from_slice(&answer.body).map_err(unusable)?;
-    if let Some(members) = said.as_object_mut() {
-        // Who lets only devices and clients in has none.
-        members.entry("authorization_endpoint").or_insert_with(|| Value::from(""));
-    }
-    let metadata: AuthorizationMetadata = serde_json::from_value(said).map_err(unusable)?;
-    let issuer = metadata.issuer.as_deref().unwrap_or_default();
-    if format!("{}{OPENID_PATH}", issuer.trim_end_matches('/')) != url.as_str() {
-        return Err(format!("what `{host}` publishes is about another provider"));
-    }
-    Ok(metadata)
 }
 
 /// A challenge is sent in any case; who does not know it leaves it aside.

@@ -95,7 +95,7 @@ pub(super) fn device_endpoint(metadata: &AuthorizationMetadata) -> Option<&str> 
 }
 
 /// A browser goes to one of them, codes and secrets to the others.
-fn endpoint(text: &str, http: &GuardedClient) -> Result<String, String> {
+pub(super) fn endpoint(text: &str, http: &GuardedClient) -> Result<String, String> {
     let url: Url = text.parse().map_err(|_| format!("an endpoint is no URL: `{}`", plain(text)))?;
     http.check(&url).map_err(|trouble| trouble.words)?;
     if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {

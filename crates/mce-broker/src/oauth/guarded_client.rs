@@ -5,12 +5,13 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mce_config::ConnectionSettings;
+use mce_config::{ConnectionSettings, ServerSettings};
 use oauth2::http::Response as HttpResponse;
 use reqwest::{Method, Request};
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
 use serde_json::Value;
 use thiserror::Error;
+use tokio::sync::OnceCell;
 use url::{Host, Url};
 
 use crate::address::is_public;
@@ -19,6 +20,7 @@ use crate::call::CallLimits;
 use crate::http::{Http, RawAnswer};
 use crate::pinned_resolver::PinnedResolver;
 use crate::reach::{PrivateNames, is_loopback};
+use crate::vault::Vault;
 
 /// Bytes of a document or an answer.
 const MAX_ANSWER_BYTES: usize = 256 << 10;
@@ -30,7 +32,11 @@ const MAX_WORDS_CHARS: usize = 300;
 /// Reaches what one MCP server's login needs.
 #[derive(Debug)]
 pub(super) struct GuardedClient {
-    http: Http,
+    /// Directly; none is sent by it.
+    plain: Http,
+    way: Way,
+    /// To the server's own host and to all others, who do not see the client's certificate. Made by the first request.
+    http: OnceCell<(Http, Http)>,
     /// The MCP server, as a person configured it.
     server: Url,
     allowed: Arc<AllowedHosts>,
@@ -38,6 +44,32 @@ pub(super) struct GuardedClient {
     names_resource: bool,
     // Held for one look.
     trouble: Mutex<Option<Trouble>>,
+}
+
+/// By what way places are reached.
+#[derive(Debug)]
+pub(crate) enum Way {
+    /// By this one, whose secrets are filled in.
+    Known(Box<ConnectionSettings>),
+    /// By that of a server, whose secrets are read when they are needed.
+    Of(Box<ServerSettings>, Arc<Vault>),
+}
+
+impl Way {
+    async fn settings(&self) -> Result<ConnectionSettings, Trouble> {
+        match self {
+            Self::Known(way) => Ok((**way).clone()),
+            Self::Of(server, _) if server.connection == ConnectionSettings::default() => Ok(ConnectionSettings::default()),
+            Self::Of(server, vault) => {
+                let filled = vault.filled(server).await;
+                let filled = filled.map_err(|error| Trouble {
+                    code: None,
+                    words: error.to_string(),
+                })?;
+                Ok(filled.connection.clone())
+            }
+        }
+    }
 }
 
 /// Why a request of a login did not work, in plain words.
@@ -51,7 +83,7 @@ pub(super) struct Trouble {
 
 impl GuardedClient {
     /// `allowed_domains` are hosts that may lead to private addresses, where the list names those, too.
-    pub(super) fn new(server: Url, allowed_domains: &[String], way: ConnectionSettings) -> Self {
+    pub(super) fn new(server: Url, allowed_domains: &[String], way: Way) -> Self {
         let mut entries = allowed_domains.to_vec();
         if is_loopback(&server) {
             entries.push("localhost".to_owned());
@@ -67,7 +99,9 @@ impl GuardedClient {
             private: Arc::new(PrivateNames::only(server.host_str())),
         };
         Self {
-            http: Http::for_programs(limits, resolver).by_way(way),
+            plain: Http::for_programs(limits, resolver),
+            way,
+            http: OnceCell::new(),
             server,
             allowed,
             names_resource: true,
@@ -106,10 +140,15 @@ impl GuardedClient {
         self.check(request.url())?;
         let host = host_of(request.url());
         let is_read = *request.method() == Method::GET;
-        let answer = self.http.send_for_document(request).await.map_err(|error| Trouble {
-            code: None,
-            words: format!("`{host}`: {error}"),
-        })?;
+        let answer = self
+            .http(request.url())
+            .await?
+            .send_for_document(request)
+            .await
+            .map_err(|error| Trouble {
+                code: None,
+                words: format!("`{host}`: {error}"),
+            })?;
         if !is_read && (300..400).contains(&answer.status) {
             return Err(Trouble {
                 code: None,
@@ -117,6 +156,15 @@ impl GuardedClient {
             });
         }
         Ok(answer)
+    }
+
+    async fn http(&self, url: &Url) -> Result<&Http, Trouble> {
+        let make = async || {
+            let way = self.way.settings().await?;
+            Ok::<_, Trouble>((self.plain.by_way(way.clone()), self.plain.by_way(way.without_client())))
+        };
+        let (own, other) = self.http.get_or_try_init(make).await?;
+        Ok(if url.host() == self.server.host() { own } else { other })
     }
 
     /// What the last request met, if it did not work. Taken, so that it is told once.
@@ -219,7 +267,7 @@ mod tests {
 
     fn check(server: &str, allowed: &[&str], url: &str) -> bool {
         let allowed: Vec<String> = allowed.iter().map(|&entry| entry.to_owned()).collect();
-        let client = GuardedClient::new(server.parse().unwrap(), &allowed, ConnectionSettings::default());
+        let client = GuardedClient::new(server.parse().unwrap(), &allowed, Way::Known(Box::default()));
         client.check(&url.parse().unwrap()).is_ok()
     }
 

@@ -17,6 +17,7 @@ mod grant;
 mod guarded_client;
 mod login;
 mod login_error;
+mod provider;
 mod revoke;
 mod session;
 
@@ -27,4 +28,6 @@ pub use login::{LoggedIn, Login, LoginScheme, LoginWay};
 pub use login_error::LoginError;
 pub use session::{LoginNeed, LoginState};
 
+pub(crate) use guarded_client::Way;
+pub(crate) use provider::{provider_url, token_endpoint};
 pub(crate) use session::{Session, SessionPlace, insufficient_scope};

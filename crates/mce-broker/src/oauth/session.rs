@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use mce_config::{ConnectionSettings, OAuthSettings, Secret};
+use mce_config::{OAuthSettings, Secret};
 use oauth2::http::header::WWW_AUTHENTICATE;
 use reqwest::header::HeaderMap;
 use rmcp::transport::auth::{
@@ -13,7 +13,7 @@ use rmcp::transport::auth::{
 use url::Url;
 
 use super::grant::{Grant, GrantFile, Stamp};
-use super::guarded_client::{GuardedClient, plain};
+use super::guarded_client::{GuardedClient, Way, plain};
 use super::revoke::revoke;
 use crate::redact::Learned;
 
@@ -131,7 +131,7 @@ pub(crate) struct SessionPlace<'a> {
     pub(crate) oauth: OAuthSettings,
     pub(crate) allowed_domains: &'a [String],
     /// By what way the server, and who gives tokens for it, is reached.
-    pub(crate) way: ConnectionSettings,
+    pub(crate) way: Way,
     /// It is an API, and no MCP server.
     pub(crate) is_api: bool,
     pub(crate) learned: Arc<Learned>,

@@ -53,7 +53,7 @@ pub use upstream_error::{UpstreamError, UpstreamStep};
 use crate::base_url::BaseUrl;
 use crate::call_error::CallError;
 use crate::credential::has_credential;
-use crate::oauth::{Session, SessionPlace};
+use crate::oauth::{Session, SessionPlace, Way};
 use crate::pinned_resolver::PinnedResolver;
 use crate::redact::{Learned, Redactor};
 use crate::vault::Vault;
@@ -169,12 +169,12 @@ impl Upstreams {
                 own_http: OnceLock::new(),
                 resolver: Arc::clone(&resolver),
                 reaper: Arc::clone(&reaper),
-                session: session(settings, server, &learned),
+                session: session(settings, server, &learned, &vault),
             };
             (server.name.clone(), Server::new(opening))
         });
         let apis = settings.servers.iter().filter_map(|server| {
-            let session = api_session(settings, server, &learned)?;
+            let session = api_session(settings, server, &learned, &vault)?;
             Some((server.name.clone(), (server.clone(), session)))
         });
         let apis: BTreeMap<_, _> = apis.collect();
@@ -348,29 +348,29 @@ impl Upstreams {
 }
 
 /// The login that an MCP server may want: over HTTP, unless another credential is configured.
-fn session(settings: &Settings, server: &ServerSettings, learned: &Arc<Learned>) -> Option<Arc<Session>> {
+fn session(settings: &Settings, server: &ServerSettings, learned: &Arc<Learned>, vault: &Arc<Vault>) -> Option<Arc<Session>> {
     let Origin::McpHttp(http) = &server.origin else { return None };
     let url: Url = http.url.parse().ok()?;
     let is_wanted = !server.upstream.oauth.is_off && !has_credential(server) && url.username().is_empty();
-    is_wanted.then(|| session_at(settings, server, learned, url))
+    is_wanted.then(|| session_at(settings, server, (learned, vault), url))
 }
 
 /// The login that an API may want. Its tokens go to the host that a person configured.
-fn api_session(settings: &Settings, server: &ServerSettings, learned: &Arc<Learned>) -> Option<Arc<Session>> {
+fn api_session(settings: &Settings, server: &ServerSettings, learned: &Arc<Learned>, vault: &Arc<Vault>) -> Option<Arc<Session>> {
     let Origin::OpenApi(_) = &server.origin else { return None };
     let base = BaseUrl::parse(server.base_url.as_deref()?)?;
     let is_wanted = !server.upstream.oauth.is_off && !has_credential(server);
-    is_wanted.then(|| session_at(settings, server, learned, base.origin))
+    is_wanted.then(|| session_at(settings, server, (learned, vault), base.origin))
 }
 
-fn session_at(settings: &Settings, server: &ServerSettings, learned: &Arc<Learned>, url: Url) -> Arc<Session> {
+fn session_at(settings: &Settings, server: &ServerSettings, (learned, vault): (&Arc<Learned>, &Arc<Vault>), url: Url) -> Arc<Session> {
     Arc::new(Session::new(SessionPlace {
         data_dir: &settings.data_dir,
         server: &server.name,
         url,
         oauth: server.upstream.oauth.clone(),
         allowed_domains: &settings.allowed_domains,
-        way: server.connection.without_client(),
+        way: Way::Of(Box::new(server.clone()), Arc::clone(vault)),
         is_api: matches!(server.origin, Origin::OpenApi(_)),
         learned: Arc::clone(learned),
     }))

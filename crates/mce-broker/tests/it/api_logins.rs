@@ -33,7 +33,7 @@ fn bench(auth: impl Fn(&str) -> Auth) -> Bench {
 
 fn client_credentials(origin: &str) -> Auth {
     Auth::OAuth2 {
-        token_url: format!("{origin}/token"),
+        place: mce_config::TokenPlace::Url(format!("{origin}/token")),
         client_id: "me:1".to_owned(),
         client_secret: Secret::new(SECRET),
         scope: "read write".to_owned(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Auth, Credential, HttpServer, HttpTransport, Location, Origin, Secret, SessionAuth, StdioServer};
+use crate::{Auth, Credential, HttpServer, HttpTransport, Location, Origin, Secret, SessionAuth, StdioServer, TokenPlace};
 
 /// A working directory with files, and variables.
 pub(crate) struct Bench {
@@ -373,10 +373,19 @@ fn every_type_of_auth_is_read() {
         (
             "auth: {type: oauth2, token_url: https://h/t, client_id: '${U}', client_secret: '${S}', scope: api}",
             Auth::OAuth2 {
-                token_url: "https://h/t".to_owned(),
+                place: TokenPlace::Url("https://h/t".to_owned()),
                 client_id: "u".to_owned(),
                 client_secret: secret(),
                 scope: "api".to_owned(),
+            },
+        ),
+        (
+            "auth: {type: oauth2, issuer: https://h/realm, client_id: u, client_secret: '${S}'}",
+            Auth::OAuth2 {
+                place: TokenPlace::Issuer("https://h/realm".to_owned()),
+                client_id: "u".to_owned(),
+                client_secret: secret(),
+                scope: String::new(),
             },
         ),
         (

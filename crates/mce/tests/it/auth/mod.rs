@@ -2,6 +2,7 @@
 
 mod api_people;
 mod device;
+mod providers;
 mod scopes;
 mod ways;
 

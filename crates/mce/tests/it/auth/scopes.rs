@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::log_in_to;
 use crate::project::Project;
 
-fn document(scheme: &Value) -> String {
+pub(super) fn document(scheme: &Value) -> String {
     let operation = |name: &str, scopes: &[&str]| json!({"operationId": name, "security": [{"s": scopes}], "responses": {"200": {"description": "done"}}});
     json!({
         "openapi": "3.1.0", "info": {"title": "t", "version": "1"},
@@ -20,7 +20,7 @@ fn document(scheme: &Value) -> String {
     .to_string()
 }
 
-fn code_flow() -> Value {
+pub(super) fn code_flow() -> Value {
     let scopes = json!({"openid": "", "offline_access": "", "notes:read": "", "notes:write": "", "notes:burn": ""});
     json!({"type": "oauth2", "flows": {"authorizationCode": {"authorizationUrl": "/auth", "tokenUrl": "/token", "scopes": scopes}}})
 }
