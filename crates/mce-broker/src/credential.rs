@@ -275,7 +275,10 @@ fn token_place(server: &ServerSettings, key: &str, configured: Option<&TokenPlac
     if base.as_ref().is_some_and(is_same) {
         return Ok(match scheme {
             // What is published there may name no other place either.
-            SecurityScheme::OpenIdConnect(_) => TokenAt::Provider { url, is_trusted: false },
+            SecurityScheme::OpenIdConnect(_) => TokenAt::Provider {
+                url: Box::new(url),
+                is_trusted: false,
+            },
             _ => TokenAt::Url(url.into()),
         });
     }

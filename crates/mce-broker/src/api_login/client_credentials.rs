@@ -30,7 +30,7 @@ pub(crate) enum TokenAt {
     /// Where an `OpenID` provider says at this URL.
     Provider {
         /// Of what it publishes.
-        url: Url,
+        url: Box<Url>,
         /// A person named the provider, so that its word counts; else the endpoint has to be at the same place.
         is_trusted: bool,
     },
@@ -42,7 +42,10 @@ impl TokenAt {
         match place {
             TokenPlace::Url(url) => Self::Url(url.clone()),
             TokenPlace::Issuer(issuer) => match provider_url(issuer) {
-                Some(url) => Self::Provider { url, is_trusted: true },
+                Some(url) => Self::Provider {
+                    url: Box::new(url),
+                    is_trusted: true,
+                },
                 // It was checked to be a URL when it was read; what is none is refused when it is sent to.
                 None => Self::Url(issuer.clone()),
             },
