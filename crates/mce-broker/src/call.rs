@@ -26,6 +26,7 @@ use crate::page;
 use crate::pinned_resolver::PinnedResolver;
 use crate::policy::{self, Approvals, Facts, Policy};
 use crate::reach::{self, PrivateNames};
+use crate::recipe_runs::RecipeRuns;
 use crate::redact::Redactor;
 use crate::request::{RequestParts, build_request};
 use crate::run_context::RunContext;
@@ -102,6 +103,8 @@ pub struct CallRequest<'a> {
     pub page: Option<&'a str>,
     /// The client's request for which it is made; none for one that can do nothing.
     pub client: Option<&'a Arc<dyn ClientRequests>>,
+    /// What runs saved recipes that are called; none where none can be.
+    pub recipes: Option<&'a dyn RecipeRuns>,
 }
 
 /// Performs calls. One for the process; shared by reference.
@@ -221,7 +224,7 @@ impl Broker {
         }
         // What cannot be sent is refused before anybody is asked.
         let assembled = assemble(&base, parts.clone(), &credentials).map_err(|error| self.without_secrets(error))?;
-        let facts = Facts::of_call(request, &server.title, found, &arguments);
+        let facts = Facts::of_call(request, server, found, &arguments);
         // Secrets are read for what is allowed only. A login, which must be asked for, comes after the intent.
         let ready = async {
             let filled = self.upstreams.vault().filled(server).await?;
@@ -392,7 +395,9 @@ impl Broker {
     }
 
     pub(crate) fn server(&self, name: &str) -> Result<&ServerSettings, CallError> {
-        let server = self.options.settings.servers.iter().find(|server| server.name == name);
+        let settings = &self.options.settings;
+        let mut servers = settings.servers.iter().chain(&settings.recipe_server);
+        let server = servers.find(|server| server.name == name);
         server.ok_or_else(|| CallError::policy(format!("`{name}` is not configured any more")))
     }
 }

@@ -110,8 +110,9 @@ impl CallError {
         Self::new(CallErrorKind::Policy, message)
     }
 
+    /// The same with advice.
     #[must_use]
-    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into().into_boxed_str());
         self
     }

@@ -29,12 +29,14 @@ mod pinned_resolver;
 mod policy;
 mod process;
 mod reach;
+mod recipe_runs;
 mod recipes;
 mod redact;
 mod request;
 mod results;
 mod run_context;
 mod runs;
+mod saved_recipes;
 mod schema_fault;
 mod scopes;
 mod state_file;
@@ -58,9 +60,11 @@ pub use policy::{
     ApprovalAnswer, ApprovalError, Approvals, BudgetUse, Decision, Explanation, KeptApproval, PassedRule, PendingApproval, RuleFault,
     escaped, is_glob_match, rule_faults, scope,
 };
+pub use recipe_runs::RecipeRuns;
 pub use recipes::{NewRecipe, Recipe, RecipeError, Recipes};
 pub use results::{ResultError, ResultLimits, Results};
 pub use run_context::{Asker, RunContext};
+pub use saved_recipes::{RecipeNotes, SavedRecipe, SavedRecipeError, SavedRecipes};
 pub use upstream::{
     Change, Changed, ClientAbilities, ClientAnswer, ClientRefusal, ClientRequest, ClientRequestKind, ClientRequests, Listed, LogLevel,
     LogMessage, NoClient, Passed, Progress, ToolAnswer, ToolCall, ToolList, UpstreamError, UpstreamState, UpstreamStatus, UpstreamStep,

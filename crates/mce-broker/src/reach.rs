@@ -130,7 +130,7 @@ fn configured_urls(server: &ServerSettings) -> Vec<Url> {
     let of_origin = match &server.origin {
         Origin::OpenApi(Location::Url(url)) => Some(url.as_str()),
         Origin::McpHttp(http) => Some(http.url.as_str()),
-        Origin::OpenApi(Location::File(_)) | Origin::McpStdio(_) => None,
+        Origin::OpenApi(Location::File(_)) | Origin::McpStdio(_) | Origin::Recipes(_) => None,
     };
     let of_guide = match &server.skills {
         Some(Location::Url(url)) => Some(url.as_str()),
@@ -155,7 +155,7 @@ fn domain(url: &Url) -> Option<String> {
 fn document_url(server: &ServerSettings) -> Option<Url> {
     match &server.origin {
         Origin::OpenApi(Location::Url(url)) => Url::parse(url).ok(),
-        Origin::OpenApi(Location::File(_)) | Origin::McpStdio(_) | Origin::McpHttp(_) => None,
+        Origin::OpenApi(Location::File(_)) | Origin::McpStdio(_) | Origin::McpHttp(_) | Origin::Recipes(_) => None,
     }
 }
 

@@ -169,6 +169,29 @@ impl Recipes {
         })
     }
 
+    /// All programs that are kept, the last used first. None of them is renewed.
+    ///
+    /// # Errors
+    ///
+    /// [`RecipeError::Store`].
+    pub fn list(&self, now: SystemTime) -> Result<Vec<Recipe>, RecipeError> {
+        self.prune(now)?;
+        self.with_connection(|connection| {
+            let mut statement = connection.prepare("SELECT * FROM recipes ORDER BY last_used_ms DESC, id")?;
+            statement.query_map([], read_recipe)?.collect()
+        })
+    }
+
+    /// Forgets a program. Says whether it was kept.
+    ///
+    /// # Errors
+    ///
+    /// [`RecipeError::Store`].
+    pub fn remove(&self, id: &str) -> Result<bool, RecipeError> {
+        self.with_connection(|connection| connection.execute("DELETE FROM recipes WHERE id = ?1", [id]))
+            .map(|count| count > 0)
+    }
+
     /// Forgets programs that were not used for the configured time, and the least recently used beyond the configured
     /// number. Returns how many.
     ///
@@ -242,6 +265,8 @@ mod tests {
             ttl: Duration::from_secs(ttl_s),
             max_entries,
             file: None,
+            folder: std::path::PathBuf::new(),
+            promoted: Vec::new(),
         }
     }
 
@@ -350,6 +375,18 @@ mod tests {
         let third = recipes.save(program("3"), at(3)).unwrap();
         assert!(recipes.get(&second, at(4)).is_err());
         assert!(recipes.get(&first, at(4)).is_ok() && recipes.get(&third, at(4)).is_ok());
+    }
+
+    #[test]
+    fn a_list_renews_nothing_and_one_can_be_forgotten() {
+        let recipes = recipes(60, 10);
+        let first = recipes.save(program("1"), at(0)).unwrap();
+        let second = recipes.save(program("2"), at(30)).unwrap();
+        let ids: Vec<_> = recipes.list(at(59)).unwrap().into_iter().map(|recipe| recipe.id).collect();
+        assert_eq!(ids, [second.clone(), first]);
+        assert_eq!(recipes.list(at(61)).unwrap().len(), 1);
+        assert!(recipes.remove(&second).unwrap() && !recipes.remove(&second).unwrap());
+        assert!(recipes.list(at(61)).unwrap().is_empty());
     }
 
     #[test]

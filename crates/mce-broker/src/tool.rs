@@ -6,6 +6,7 @@ use std::time::Instant;
 use mce_catalog::catalog::is_untyped;
 use mce_catalog::function::ToolTarget;
 use mce_catalog::observed::shape_of;
+use mce_config::Origin;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -17,6 +18,7 @@ use crate::function_source::FoundFunction;
 use crate::json_text::{MAX_DEPTH, is_shallow};
 use crate::pace::Health;
 use crate::policy::{self, Facts};
+use crate::recipe_runs::RecipeRuns;
 use crate::tool_fault::Refused;
 use crate::upstream::{ToolAnswer, ToolCall, UpstreamError};
 
@@ -34,13 +36,14 @@ impl Broker {
         let server = self.server(&function.server)?;
         let (arguments, members) = self.checked_members(request, found, tool)?;
         policy::check_function(server, function)?;
-        let facts = Facts::of_call(request, &server.title, found, &arguments);
+        let facts = Facts::of_call(request, server, found, &arguments);
         let ready = async { Ok(()) };
         let ((), _turn, intent) = self.admit(request, (function, &arguments), &facts, ready).await?;
-        let outcome = self
-            .send_to_tool(found, tool, members, request)
-            .await
-            .map_err(|error| self.without_secrets(error));
+        let sent = match &server.origin {
+            Origin::Recipes(_) => run_recipe(found, tool, members, request.recipes).await,
+            Origin::OpenApi(_) | Origin::McpStdio(_) | Origin::McpHttp(_) => self.send_to_tool(found, tool, members, request).await,
+        };
+        let outcome = sent.map_err(|error| self.without_secrets(error));
         intent.end_call(outcome.as_ref());
         outcome
     }
@@ -120,6 +123,30 @@ impl Broker {
             elapsed: started.elapsed(),
         })
     }
+}
+
+/// Runs a saved recipe. What it gives was made of what calls gave, from which secrets are gone already.
+async fn run_recipe(
+    found: &FoundFunction,
+    tool: &ToolTarget,
+    arguments: Value,
+    recipes: Option<&dyn RecipeRuns>,
+) -> Result<Answer, CallError> {
+    let started = Instant::now();
+    let recipes = recipes.ok_or_else(|| CallError::policy("recipes cannot be called from here"))?;
+    let value = recipes.run(&tool.name, into_object(arguments)).await?;
+    let shape = || serde_json::from_str(value.get()).ok().map(|value| shape_of(&value));
+    Ok(Answer {
+        attempts: 1,
+        function: qualified(found),
+        effect: found.function.effect,
+        shape: is_untyped(&found.function).then(shape).flatten(),
+        value: AnswerValue::Json(value),
+        status: None,
+        headers: Vec::new(),
+        result: None,
+        elapsed: started.elapsed(),
+    })
 }
 
 /// The arguments as one object, by the tool's own names.

@@ -36,6 +36,8 @@ pub struct ServerSummary {
     pub is_read_only: bool,
     /// Whether its document is in the store.
     pub is_compiled: bool,
+    /// It is there only as long as it has functions.
+    pub is_optional: bool,
 }
 
 /// What a list shows of a function.
@@ -111,9 +113,13 @@ impl Catalog {
         &self.store
     }
 
-    /// The servers that it shows, in order of configuration.
-    pub fn views(&self) -> &[ServerView] {
-        &self.servers
+    /// The servers that there are, in order of configuration.
+    pub fn views(&self) -> impl Iterator<Item = &ServerView> {
+        self.servers.iter().filter(|view| self.is_there(view))
+    }
+
+    fn is_there(&self, view: &ServerView) -> bool {
+        !view.is_optional || self.visible_rows(view).is_ok_and(|rows| !rows.is_empty())
     }
 
     /// A server by name.
@@ -125,6 +131,7 @@ impl Catalog {
         let by_name = self.servers.iter().find(|server| server.name == name);
         by_name
             .or_else(|| self.servers.iter().find(|server| server.title == name))
+            .filter(|view| self.is_there(view))
             .ok_or_else(|| self.unknown_server(name))
     }
 
@@ -134,7 +141,7 @@ impl Catalog {
     ///
     /// [`StoreError`] if the file cannot be read.
     pub fn servers(&self) -> Result<Vec<ServerSummary>, StoreError> {
-        self.servers.iter().map(|view| self.server_summary(view)).collect()
+        self.views().map(|view| self.server_summary(view)).collect()
     }
 
     /// The functions of a server, in the document's order.
@@ -343,7 +350,7 @@ impl Catalog {
     pub fn search(&self, query: SearchQuery<'_>) -> Result<Found, LookupError> {
         let views: Vec<&ServerView> = match query.server {
             Some(name) => vec![self.view(name)?],
-            None => self.servers.iter().collect(),
+            None => self.views().collect(),
         };
         let mut documents = Vec::new();
         for view in views {
@@ -486,11 +493,12 @@ impl Catalog {
             functions,
             is_read_only: view.is_read_only,
             is_compiled: record.is_some(),
+            is_optional: view.is_optional,
         })
     }
 
     fn unknown_server(&self, name: &str) -> LookupError {
-        let names = self.servers.iter().map(|server| server.name.as_str());
+        let names = self.views().map(|server| server.name.as_str());
         LookupError::UnknownServer {
             server: name.to_owned(),
             closest: closest(name, names),

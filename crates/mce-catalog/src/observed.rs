@@ -41,8 +41,8 @@ pub(crate) fn as_result(mut shape: Value) -> Value {
     shape
 }
 
-/// Whether a result was made by [`as_result`].
-pub(crate) fn is_observed(result: &Value) -> bool {
+/// Whether the result of a function is what was seen, which becomes another with further answers.
+pub fn is_observed(result: &Value) -> bool {
     result.get(MARK).is_some()
 }
 

@@ -19,6 +19,8 @@ pub struct ServerView {
     pub description: Option<String>,
     /// Hides all functions that do not only read.
     pub is_read_only: bool,
+    /// It is not there as long as it has no function.
+    pub is_optional: bool,
     /// What else is done to its functions.
     pub rules: ViewRules,
 }

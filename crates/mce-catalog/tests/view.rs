@@ -62,6 +62,7 @@ fn catalog(rules: ViewRules, is_read_only: bool) -> Catalog {
         location: "/shop.json".to_owned(),
         description: None,
         is_read_only,
+        is_optional: false,
         rules,
     };
     Catalog::new(Arc::new(store), vec![view])

@@ -52,12 +52,14 @@ pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Resu
     let python = python_of_setup(&data_dir);
     let settings = Settings {
         audit: audit(fields, &data_dir)?,
+        recipes: recipes(fields, &data_dir)?,
         data_dir,
         base_dir: known.base_dir,
         config_file: known.config_file,
         swagger_file: known.swagger_file,
         env_file: known.env_file,
         servers: Vec::new(),
+        recipe_server: None,
         limits: limits(fields)?,
         calls: CallSettings {
             total: fields.seconds("call_timeout_seconds", 30, 1..=600)?,
@@ -72,7 +74,6 @@ pub(crate) fn assemble(fields: &mut SettingFields<'_, '_>, known: Known) -> Resu
         client: client(fields)?,
         sandbox: sandbox(fields, &python)?,
         results: results(fields)?,
-        recipes: recipes(fields)?,
         serve: serve(fields)?,
         policy: read_policy(fields, known.rules)?,
         allowed_domains: fields.list("allowed_domains")?,
@@ -232,12 +233,19 @@ fn without_layers(fields: &mut SettingFields<'_, '_>) -> Result<Vec<String>, Con
     }
 }
 
-fn recipes(fields: &mut SettingFields<'_, '_>) -> Result<RecipeSettings, ConfigError> {
+fn recipes(fields: &mut SettingFields<'_, '_>, data_dir: &Path) -> Result<RecipeSettings, ConfigError> {
     let file = fields.path("cache_db_path")?;
     if file.is_none() {
         fields.reader.show_default("cache_db_path", &"");
     }
+    let folder = fields.path("recipes_dir")?.unwrap_or_else(|| {
+        let folder = data_dir.join("recipes");
+        fields.reader.show_default("recipes_dir", &folder.display());
+        folder
+    });
     Ok(RecipeSettings {
+        folder,
+        promoted: fields.list("top_level_recipes")?,
         is_enabled: fields.flag("cache_enabled", true)?,
         ttl: fields.seconds("cache_ttl_seconds", 3600, 1..=315_360_000)?,
         max_entries: fields.size("cache_max_entries", 500, 1..=1_000_000)?,

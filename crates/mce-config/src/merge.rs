@@ -141,7 +141,7 @@ impl Servers<'_, '_> {
     fn is_own(&self, server: &ServerSettings) -> bool {
         match &server.origin {
             Origin::McpStdio(StdioServer { command, args, .. }) => self.ourselves.is_started_by(command, args),
-            Origin::McpHttp(_) | Origin::OpenApi(_) => false,
+            Origin::McpHttp(_) | Origin::OpenApi(_) | Origin::Recipes(_) => false,
         }
     }
 
@@ -180,7 +180,9 @@ impl Kept {
         let is_elsewhere = self.server.entry.file != other.entry.file;
         let has_same_secrets = match (&self.server.origin, &other.origin) {
             (Origin::McpStdio(own), Origin::McpStdio(other)) => own.env == other.env,
-            (Origin::OpenApi(_) | Origin::McpStdio(_) | Origin::McpHttp(_), _) => self.server.extra_headers == other.extra_headers,
+            (Origin::OpenApi(_) | Origin::McpStdio(_) | Origin::McpHttp(_) | Origin::Recipes(_), _) => {
+                self.server.extra_headers == other.extra_headers
+            }
         };
         let is_equal = has_same_secrets && has_same_target(&self.server.origin, &other.origin);
         self.server.name == other.name || (is_elsewhere && is_equal)
@@ -194,7 +196,7 @@ fn has_same_target(first: &Origin, second: &Origin) -> bool {
         (Origin::McpHttp(HttpServer { url: first, .. }), Origin::McpHttp(HttpServer { url: second, .. })) => {
             first.trim_end_matches('/') == second.trim_end_matches('/')
         }
-        (Origin::OpenApi(_) | Origin::McpStdio(_) | Origin::McpHttp(_), _) => false,
+        (Origin::OpenApi(_) | Origin::McpStdio(_) | Origin::McpHttp(_) | Origin::Recipes(_), _) => false,
     }
 }
 
@@ -217,6 +219,7 @@ fn kind(server: &ServerSettings) -> String {
         Origin::OpenApi(_) => "openapi",
         Origin::McpStdio(_) => "mcp stdio",
         Origin::McpHttp(_) => "mcp http",
+        Origin::Recipes(_) => "saved recipes",
     };
     match server.entry.client {
         Some(client) => format!("{kind}, found in the configuration of {client}"),

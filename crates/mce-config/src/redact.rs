@@ -131,6 +131,7 @@ impl fmt::Debug for Origin {
             Self::OpenApi(_) => "OpenApi",
             Self::McpStdio(_) => "McpStdio",
             Self::McpHttp(_) => "McpHttp",
+            Self::Recipes(_) => "Recipes",
         })
     }
 }

@@ -11,7 +11,7 @@ use crate::yaml::Node;
 use crate::{ConfigError, Place, Rate, Secret, Source};
 
 /// Every key of `mce.yaml` besides `servers`. Its variable is `MCE_` and the key in upper case.
-pub(crate) const SETTING_KEYS: [&str; 68] = [
+pub(crate) const SETTING_KEYS: [&str; 70] = [
     "allowed_domains",
     "allowed_projects",
     "allowed_tools",
@@ -69,6 +69,7 @@ pub(crate) const SETTING_KEYS: [&str; 68] = [
     "python",
     "rate",
     "read_only",
+    "recipes_dir",
     "result_format",
     "retries",
     "run_rate",
@@ -78,6 +79,7 @@ pub(crate) const SETTING_KEYS: [&str; 68] = [
     "surface",
     "swagger_config_file",
     "tmp_limit_mib",
+    "top_level_recipes",
     "type_check",
     "warm_pool_size",
 ];

@@ -23,6 +23,8 @@ pub struct Settings {
     pub env_file: Option<PathBuf>,
     /// Servers in the order of their files; names are unique after normalising.
     pub servers: Vec<ServerSettings>,
+    /// The server whose functions are saved recipes; none if another one has its name.
+    pub recipe_server: Option<ServerSettings>,
     /// Limits of one run.
     pub limits: LimitSettings,
     /// Limits of one call.
@@ -127,6 +129,8 @@ pub enum Origin {
     McpStdio(StdioServer),
     /// An MCP server over HTTP.
     McpHttp(HttpServer),
+    /// Saved recipes, in this folder.
+    Recipes(PathBuf),
 }
 
 /// The credential of every request to a server.
@@ -409,6 +413,10 @@ pub struct RecipeSettings {
     pub max_entries: usize,
     /// `MCE_CACHE_DB_PATH`: a file of their own; default: the state file in the data directory.
     pub file: Option<PathBuf>,
+    /// `MCE_RECIPES_DIR`: where a person keeps recipes for good, as files. Default `recipes` in the data directory.
+    pub folder: PathBuf,
+    /// `MCE_TOP_LEVEL_RECIPES`: saved recipes that become tools of their own.
+    pub promoted: Vec<String>,
 }
 
 /// What is served.

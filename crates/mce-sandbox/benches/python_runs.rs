@@ -54,7 +54,7 @@ async fn run(sandbox: &Sandbox, source: &str) -> Duration {
     let program = Program {
         language: Language::Python,
         source: source.to_owned(),
-        params: serde_json::Map::new(),
+        params: mce_sandbox::Inputs::new(),
         wall: None,
     };
     let outcome = sandbox.run(program, Arc::new(Nothing)).await;

@@ -6,6 +6,7 @@ pub mod frames;
 mod host_calls;
 mod lane;
 mod options;
+mod outline;
 mod places;
 mod pool;
 mod program;
@@ -23,6 +24,7 @@ pub use host_calls::{
     SearchBy,
 };
 pub use options::{Launcher, Limits, SandboxOptions};
-pub use program::{Content, ErrorKind, Finding, Language, Outcome, Program, ProgramError};
+pub use outline::{Input, Outline};
+pub use program::{Content, ErrorKind, Finding, Inputs, Language, Outcome, Program, ProgramError};
 pub use sandbox::{LayerFact, PythonFacts, Sandbox, SandboxFacts};
 pub use typescript::typescript_fork_server_main;

@@ -1,10 +1,11 @@
 //! A run from outside: what goes in and what comes out.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 /// What a program is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,6 +26,9 @@ impl Language {
     }
 }
 
+/// Values by the names of variables, as JSON text: numbers are those that were written.
+pub type Inputs = BTreeMap<String, Box<RawValue>>;
+
 /// A program to run.
 #[derive(Debug, Clone)]
 pub struct Program {
@@ -33,7 +37,7 @@ pub struct Program {
     /// Its text.
     pub source: String,
     /// Values that replace those of top-level variables of the same name. Data, never edits of text.
-    pub params: Map<String, Value>,
+    pub params: Inputs,
     /// The wall-clock time that it has, where that is less than the limit of all runs.
     pub wall: Option<Duration>,
 }

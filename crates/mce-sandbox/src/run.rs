@@ -9,7 +9,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use serde::Serialize;
-use serde_json::{Map, Value};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::{ReadHalf, WriteHalf};
 use tokio::sync::{Mutex, Semaphore};
@@ -19,7 +18,7 @@ use crate::frames::{self, FrameBuffer, FrameProblem, WorkerFrame};
 use crate::run_end::{self, RunEnd};
 use crate::watch::{self, Watch};
 use crate::worker::Worker;
-use crate::{BoxFuture, CallFailure, HostCall, HostCalls, HostValue, Limits, Outcome, Program};
+use crate::{BoxFuture, CallFailure, HostCall, HostCalls, HostValue, Inputs, Limits, Outcome, Program};
 
 /// Calls that may wait for their turn. Beyond them the host stops reading until some are answered.
 const WAITING_CALLS: usize = 64;
@@ -245,16 +244,20 @@ impl State<'_> {
 pub(crate) struct Manner {
     pub(crate) has_tracebacks: bool,
     pub(crate) has_guard: bool,
+    /// The program is read and not run; its value is its outline.
+    pub(crate) has_outline: bool,
 }
 
 #[derive(Serialize)]
 struct RunFrame<'a> {
     op: &'static str,
     source: &'a str,
-    params: &'a Map<String, Value>,
+    params: &'a Inputs,
     output_bytes: usize,
     has_traceback: bool,
     has_guard: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    has_outline: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     servers: Option<Vec<String>>,
 }
@@ -268,6 +271,7 @@ fn run_frame(program: &Program, servers: Option<Vec<String>>, limits: &Limits, m
         output_bytes: limits.output_bytes,
         has_traceback: manner.has_tracebacks,
         has_guard: manner.has_guard,
+        has_outline: manner.has_outline,
         // Where they are many, few programs need them.
         servers: servers.filter(|servers| servers.len() <= TOLD_SERVERS),
     }))

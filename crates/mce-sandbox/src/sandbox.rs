@@ -16,7 +16,10 @@ use crate::run::Manner;
 use crate::run_end;
 use crate::typescript::TypeScriptEngine;
 use crate::worker::Worker;
-use crate::{EngineError, ErrorKind, HostCalls, Language, Outcome, Program, ProgramError, SandboxOptions, run};
+use crate::{
+    BoxFuture, CallFailure, EngineError, ErrorKind, HostCall, HostCalls, HostValue, Inputs, Language, Outcome, Outline, Program,
+    ProgramError, SandboxOptions, run,
+};
 
 /// After so many failures in a row the fork server with data libraries is not tried again.
 const DATA_FAULTS: u32 = 3;
@@ -42,6 +45,35 @@ impl fmt::Debug for Sandbox {
             .debug_struct("Sandbox")
             .field("options", &self.options)
             .finish_non_exhaustive()
+    }
+}
+
+/// Where a program runs, and what for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In a place of its own.
+    Own,
+    /// In the place of the program that waits for it.
+    OfCaller,
+    /// In a place of its own, to be read only.
+    ForOutline,
+}
+
+/// The host's side of what makes no calls.
+struct NoCalls;
+
+impl HostCalls for NoCalls {
+    fn call(&self, _: HostCall) -> BoxFuture<'_, Result<HostValue, CallFailure>> {
+        Box::pin(async {
+            Err(CallFailure {
+                kind: "internal",
+                message: "nothing is called here".to_owned(),
+                function: None,
+                status: None,
+                body: None,
+                hint: None,
+            })
+        })
     }
 }
 
@@ -122,6 +154,33 @@ impl Sandbox {
     /// Runs one program to its end. Faults of the engine are errors of type `internal` in the outcome; a full queue is
     /// one of type `busy`. Dropping the future kills the worker and drops its host calls.
     pub async fn run(&self, program: Program, calls: Arc<dyn HostCalls>) -> Outcome {
+        self.run_at(Place::Own, program, calls).await
+    }
+
+    /// As [`Sandbox::run`], for a program that another one waits for, in whose place it runs: it never waits for one itself.
+    /// How many such there are at the same time is the caller's to bound.
+    pub async fn run_within(&self, program: Program, calls: Arc<dyn HostCalls>) -> Outcome {
+        self.run_at(Place::OfCaller, program, calls).await
+    }
+
+    /// What a program's text says about itself. Nothing of it is run.
+    ///
+    /// # Errors
+    ///
+    /// [`ProgramError`] if it is no program, or cannot be read.
+    pub async fn outline(&self, language: Language, source: &str) -> Result<Outline, ProgramError> {
+        let program = Program {
+            language,
+            source: source.to_owned(),
+            params: Inputs::new(),
+            wall: None,
+        };
+        let outcome = self.run_at(Place::ForOutline, program, Arc::new(NoCalls)).await;
+        let unreadable = |error: serde_json::Error| ProgramError::new(ErrorKind::Internal, error.to_string());
+        serde_json::from_str(outcome.result?.get()).map_err(unreadable)
+    }
+
+    async fn run_at(&self, at: Place, program: Program, calls: Arc<dyn HostCalls>) -> Outcome {
         let limit = self.options.limits.code_bytes;
         if program.source.len() > limit {
             let message = format!("the program has {} bytes, and the limit is {limit}", program.source.len());
@@ -129,9 +188,12 @@ impl Sandbox {
                 ProgramError::new(ErrorKind::Argument, message).with_hint("read data with functions instead of writing it into code"),
             );
         }
-        let place = match self.places.enter().await {
-            Ok(place) => place,
-            Err(full) => return refused(busy(full)),
+        let place = match at {
+            Place::Own | Place::ForOutline => match self.places.enter().await {
+                Ok(place) => Some(place),
+                Err(full) => return refused(busy(full)),
+            },
+            Place::OfCaller => None,
         };
         let worker = match self.worker(&program).await {
             Ok(worker) => worker,
@@ -140,9 +202,12 @@ impl Sandbox {
         let manner = Manner {
             has_tracebacks: self.options.has_tracebacks,
             has_guard: self.options.has_guard,
+            has_outline: at == Place::ForOutline,
         };
         let outcome = run::run(worker, &program, &*calls, &self.options.limits, manner).await;
-        self.places.learn(outcome.elapsed);
+        if at == Place::Own {
+            self.places.learn(outcome.elapsed);
+        }
         drop(place);
         outcome
     }

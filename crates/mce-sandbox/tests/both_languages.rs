@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use mce_sandbox::{Language, Limits, Program, Sandbox, SandboxOptions};
 use serde_json::{Map, Value, json};
-use support::{Api, options, program_in, seen};
+use support::{Api, inputs, options, program_in, seen};
 
 /// The program in Python, in TypeScript, and what both come to.
 type Case<'c> = (&'c str, &'c str, Value);
@@ -478,7 +478,7 @@ async fn params_replace_top_level_variables_as_data() {
         ),
     ] {
         for (language, source) in [(Language::Python, python), (Language::TypeScript, typescript)] {
-            let params = params.as_object().unwrap().clone();
+            let params = inputs(&params);
             let program = Program {
                 params,
                 ..program_in(language, source)
@@ -490,7 +490,7 @@ async fn params_replace_top_level_variables_as_data() {
         (Language::Python, "city = 1\nlimit = 2\ndef f():\n    cty = 3"),
         (Language::TypeScript, "const city = 1, limit = 2;\nfunction f() { const cty = 3 }"),
     ] {
-        let params = Map::from_iter([("cty".to_owned(), json!(1))]);
+        let params = inputs(&json!({"cty": 1}));
         let program = Program {
             params,
             ..program_in(language, source)

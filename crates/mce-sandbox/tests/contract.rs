@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use mce_sandbox::{ErrorKind, Limits, Outcome, Program, Sandbox, SandboxOptions};
-use serde_json::{Map, Value, json};
-use support::{Api, options, program, run, seen};
+use serde_json::{Value, json};
+use support::{Api, inputs, options, program, run, seen};
 
 /// Each program must have exactly this value.
 async fn check_values(cases: &[(&str, Value)]) {
@@ -413,13 +413,11 @@ async fn params_replace_top_level_variables_as_data() {
             json!({"value": 12_345_678_901_234_567_890_u64}),
         ),
     ] {
-        let Value::Object(params) = params else {
-            panic!("params are an object")
-        };
+        let params = inputs(&params);
         let outcome = sandbox.run(Program { params, ..program(source) }, Arc::new(Api::default())).await;
         assert_eq!(seen(&outcome), expected, "{source}");
     }
-    let params = Map::from_iter([("cty".to_owned(), json!(1))]);
+    let params = inputs(&json!({"cty": 1}));
     let outcome = sandbox
         .run(
             Program {

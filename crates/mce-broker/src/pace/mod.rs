@@ -232,7 +232,8 @@ fn places(server: &ServerSettings) -> Option<(Arc<Semaphore>, u32)> {
             let permits = usize::try_from(count).unwrap_or(1).min(Semaphore::MAX_PERMITS);
             Some((Arc::new(Semaphore::new(permits)), count))
         }
-        Origin::McpStdio(_) | Origin::McpHttp(_) => None,
+        // What a recipe calls may be a recipe.
+        Origin::McpStdio(_) | Origin::McpHttp(_) | Origin::Recipes(_) => None,
     }
 }
 

@@ -71,8 +71,8 @@ impl Policy {
             return (decision(rule.verdict, &rule.name), Some(rule));
         }
         let verdict = match (facts.effect, facts.run.asker) {
-            (Effect::Destructive, Asker::Model) => Verdict::Ask,
-            (Effect::Read | Effect::Write, _) | (Effect::Destructive, Asker::Person) => Verdict::Allow,
+            (Effect::Destructive, Asker::Model) if !facts.is_recipe => Verdict::Ask,
+            (Effect::Read | Effect::Write | Effect::Destructive, _) => Verdict::Allow,
         };
         (decision(verdict, DEFAULT), None)
     }

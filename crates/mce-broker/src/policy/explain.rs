@@ -78,7 +78,7 @@ impl Broker {
         let found = self.options.functions.find(request.function)?;
         let arguments = self.checked_arguments(request, &found)?;
         let server = self.server(&found.function.server)?;
-        let facts = Facts::of_call(request, &server.title, &found, &arguments);
+        let facts = Facts::of_call(request, server, &found, &arguments);
         let clean = self.redactor.json(&facts.shown().to_string()).into_owned();
         let explained = Explanation {
             arguments: serde_json::from_str(&clean).unwrap_or_default(),

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use mce_catalog::function::{Effect, Location, ParameterEncoding, Style, Target};
 use mce_catalog::view::{ArgumentPlace, FilledArgument};
+use mce_config::{Origin, ServerSettings};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::Arguments;
@@ -26,6 +27,8 @@ pub(crate) struct Facts<'a> {
     /// `METHOD /path`, or the tool's own name.
     pub(crate) operation: &'a str,
     pub(crate) effect: Effect,
+    /// It does nothing but to call what is decided by itself.
+    pub(crate) is_recipe: bool,
     /// The address of a further page.
     pub(crate) page: Option<&'a str>,
     called: Called<'a>,
@@ -42,15 +45,21 @@ enum Called<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Those of a function's call. `title` is the server as it is written in the configuration.
-    pub(crate) fn of_call(request: CallRequest<'a>, title: &'a str, found: &'a FoundFunction, arguments: &'a Arguments<'a>) -> Self {
+    /// Those of a call of a function of this server.
+    pub(crate) fn of_call(
+        request: CallRequest<'a>,
+        server: &'a ServerSettings,
+        found: &'a FoundFunction,
+        arguments: &'a Arguments<'a>,
+    ) -> Self {
         let function = &found.function;
         Self {
             run: request.run,
-            servers: [&function.server, title],
+            servers: [&function.server, &server.title],
             function: format!("{}.{}", function.server, function.python),
             operation: &function.operation,
             effect: function.effect,
+            is_recipe: matches!(server.origin, Origin::Recipes(_)),
             page: request.page,
             called: Called::Function(found, arguments),
             names: OnceLock::new(),
@@ -66,6 +75,7 @@ impl<'a> Facts<'a> {
             function: format!("{FETCH_SERVER}.fetch"),
             operation: method,
             effect,
+            is_recipe: false,
             page: None,
             called: Called::Fetch { url, body },
             names: OnceLock::new(),

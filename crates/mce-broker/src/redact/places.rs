@@ -14,7 +14,7 @@ const MIN_PATH_BYTES: usize = 8;
 pub(super) fn forms(server: &ServerSettings) -> BTreeSet<String> {
     let url = match &server.origin {
         Origin::McpHttp(http) => Some(http.url.as_str()),
-        Origin::McpStdio(_) | Origin::OpenApi(_) => server.base_url.as_deref(),
+        Origin::McpStdio(_) | Origin::OpenApi(_) | Origin::Recipes(_) => server.base_url.as_deref(),
     };
     let Some(base) = url.and_then(BaseUrl::parse) else {
         return BTreeSet::new();

@@ -59,7 +59,7 @@ pub(super) fn secrets_of(server: &ServerSettings) -> Vec<String> {
     }
     let url = match &server.origin {
         Origin::McpHttp(http) => Some(http.url.as_str()),
-        Origin::McpStdio(_) | Origin::OpenApi(_) => server.base_url.as_deref(),
+        Origin::McpStdio(_) | Origin::OpenApi(_) | Origin::Recipes(_) => server.base_url.as_deref(),
     };
     let base = url.and_then(BaseUrl::parse);
     if let (Some(query), Origin::McpHttp(_)) = (base.as_ref().and_then(|base| base.query.as_deref()), &server.origin) {

@@ -120,7 +120,7 @@ impl Upstreams {
                 Err(no_login("its `auth` is of a type for APIs; take it out to log in"))
             }
             (None, Origin::McpHttp(_)) => Err(no_login("a credential is configured for it, which is used instead")),
-            (None, Origin::McpStdio(_) | Origin::OpenApi(_)) => Err(no_login("it is not reached over HTTP")),
+            (None, Origin::McpStdio(_) | Origin::OpenApi(_) | Origin::Recipes(_)) => Err(no_login("it is not reached over HTTP")),
         }
     }
 }

@@ -153,7 +153,7 @@ impl Upstreams {
         let reaper = Arc::default();
         let is_upstream = |server: &&ServerSettings| match server.origin {
             Origin::McpStdio(_) | Origin::McpHttp(_) => true,
-            Origin::OpenApi(_) => false,
+            Origin::OpenApi(_) | Origin::Recipes(_) => false,
         };
         let servers = settings.servers.iter().filter(is_upstream).map(|server| {
             let opening = Opening {

@@ -121,7 +121,7 @@ impl Opening {
         match &filled.origin {
             Origin::McpStdio(server) => self.over_pipes(server, era).await,
             Origin::McpHttp(server) => self.over_http((server, filled), era).await,
-            Origin::OpenApi(_) => Err(Failed::Otherwise(UpstreamError::NotConfigured {
+            Origin::OpenApi(_) | Origin::Recipes(_) => Err(Failed::Otherwise(UpstreamError::NotConfigured {
                 server: self.settings.name.clone(),
             })),
         }

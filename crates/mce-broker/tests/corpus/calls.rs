@@ -229,6 +229,7 @@ impl Client<'_> {
                 with_content: false,
                 page: None,
                 client: None,
+                recipes: None,
             };
             let came = self.broker.call(request).await;
             let requests = self.mock.take();

@@ -132,6 +132,7 @@ pub(crate) async fn call(broker: &Broker, operation: &str, arguments: &RawValue)
             with_content: false,
             page: None,
             client: None,
+            recipes: None,
         })
         .await
 }

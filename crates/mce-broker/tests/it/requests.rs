@@ -67,6 +67,7 @@ async fn names_of_the_document_and_of_both_languages_are_understood() {
                     with_content: false,
                     page: None,
                     client: None,
+                    recipes: None,
                 })
                 .await
                 .unwrap();
@@ -92,6 +93,7 @@ async fn preferred_names_win_where_two_parameters_share_one() {
             with_content: false,
             page: None,
             client: None,
+            recipes: None,
         };
         bench.broker().call(request).await.unwrap();
         assert_eq!(bench.api.take_requests()[0].target, target);

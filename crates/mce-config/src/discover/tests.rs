@@ -38,6 +38,7 @@ fn target(server: &ServerSettings) -> &str {
         Origin::OpenApi(_) => "openapi",
         Origin::McpStdio(stdio) => &stdio.command,
         Origin::McpHttp(http) => &http.url,
+        Origin::Recipes(_) => "recipes",
     }
 }
 

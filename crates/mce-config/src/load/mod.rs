@@ -14,6 +14,7 @@ use crate::merge::read_servers;
 use crate::own::Ourselves;
 use crate::policy_fields::{POLICIES, refuse_misspelt};
 use crate::reader::{LegacyPaths, Reader};
+use crate::recipe_server::recipe_server;
 use crate::secret_source::read_secrets;
 use crate::server::ServerEntry;
 use crate::servers::{collect_servers, merge_servers};
@@ -140,6 +141,7 @@ fn read_all(places: &Places<'_>, config: Option<Config>, reader: &mut Reader<'_>
         home: places.home,
     };
     settings.servers = read_servers(fields.reader, ours, candidates, &ourselves)?;
+    settings.recipe_server = recipe_server(fields.reader, &settings);
     if settings.policy.is_read_only {
         settings.servers.iter_mut().for_each(|server| server.is_read_only = true);
     }

@@ -8,7 +8,7 @@ use mce_jail::{Bind, JailSpec, PlacedFile, ROOT, Symlink};
 use super::interpreter::Interpreter;
 
 /// The guest, as it lies in the jail below `/mce`.
-const GUEST: [(&str, &str); 20] = [
+const GUEST: [(&str, &str); 21] = [
     ("fork_server.py", include_str!("../../guest/python/fork_server.py")),
     ("mce.py", include_str!("../../guest/python/mce.py")),
     ("mce_guest/__init__.py", include_str!("../../guest/python/mce_guest/__init__.py")),
@@ -24,6 +24,7 @@ const GUEST: [(&str, &str); 20] = [
         include_str!("../../guest/python/mce_guest/httpx_transport.py"),
     ),
     ("mce_guest/libraries.py", include_str!("../../guest/python/mce_guest/libraries.py")),
+    ("mce_guest/outline.py", include_str!("../../guest/python/mce_guest/outline.py")),
     ("mce_guest/output.py", include_str!("../../guest/python/mce_guest/output.py")),
     ("mce_guest/models.py", include_str!("../../guest/python/mce_guest/models.py")),
     ("mce_guest/paging.py", include_str!("../../guest/python/mce_guest/paging.py")),

@@ -44,6 +44,9 @@ struct Request {
     output_bytes: usize,
     has_traceback: bool,
     has_guard: bool,
+    /// The text is read only.
+    #[serde(default)]
+    has_outline: bool,
     servers: Option<Vec<String>>,
 }
 
@@ -74,6 +77,10 @@ pub(super) fn run(stage: &Stage<'_, '_>, request: &str) -> Vec<u8> {
 impl<'js> Stage<'_, 'js> {
     fn outcome(&self, request: &Request) -> Result<String, Box<Failure>> {
         let source = request.source.strip_prefix('\u{feff}').unwrap_or(&request.source);
+        if request.has_outline {
+            let outline = compile::outline(source).map_err(|refusal| Box::new(Failure::refused(refusal, source)))?;
+            return serde_json::to_string(&outline).map_err(|error| Box::new(Failure::new(ErrorKind::Internal, error.to_string())));
+        }
         let params: Map<String, serde_json::Value> =
             serde_json::from_str(request.params.get()).map_err(|error| Box::new(Failure::new(ErrorKind::Internal, error.to_string())))?;
         let refused = |refusal| Box::new(Failure::refused(refusal, source));

@@ -56,6 +56,11 @@ pub(crate) fn on(machine: &[&str], launcher: Launcher) -> Launcher {
     }
 }
 
+/// Values of variables, from an object.
+pub(crate) fn inputs(values: &Value) -> mce_sandbox::Inputs {
+    serde_json::from_str(&values.to_string()).unwrap()
+}
+
 pub(crate) fn program(source: &str) -> Program {
     program_in(Language::Python, source)
 }
@@ -64,7 +69,7 @@ pub(crate) fn program_in(language: Language, source: &str) -> Program {
     Program {
         language,
         source: source.to_owned(),
-        params: serde_json::Map::new(),
+        params: mce_sandbox::Inputs::new(),
         wall: None,
     }
 }

@@ -6,6 +6,7 @@ use mce_broker::{Answer, AnswerValue, CallError, CallRequest, Caller, Naming};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+use super::recipe_calls::AtTop;
 use super::{App, Behalf, run_calls};
 use crate::failure::Failure;
 
@@ -56,6 +57,10 @@ impl App {
             with_content,
             page: None,
             client: Some(&behalf.client),
+            recipes: Some(&AtTop {
+                runner: &self.runner,
+                behalf,
+            }),
         };
         let answer = self.broker.call(request).await?;
         if let Some(shape) = &answer.shape {

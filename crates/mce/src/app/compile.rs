@@ -10,14 +10,16 @@ use mce_catalog::function::{Function, SecurityScheme, Target};
 use mce_catalog::openapi::{self, Document, Overlay};
 use mce_catalog::store::{CompiledDocument, DocumentRecord, Source, Store};
 use mce_config::{Location, Origin, ServerSettings, Settings};
+use mce_sandbox::Sandbox;
 
 use super::answer::millis;
+use super::discovery::Discovery;
 use super::documents::{self, Documents};
 use super::fit::misfits;
 use super::lock::{Lock, LockUse};
 use super::report::{ChangeLists, Counts, Outcome, Refusal, ServerReport};
+use super::skills::{self, GuideReport};
 use super::views::{TOOLS, location_of, text_of};
-use super::{skills, write_whole};
 use crate::failure::Failure;
 
 /// Changes with everything that decides what a document becomes, so that an update of the program compiles anew.
@@ -29,6 +31,8 @@ pub(crate) struct Compiler {
     pub(super) store: Arc<Store>,
     fetcher: DocumentFetcher,
     pub(super) upstreams: Arc<Upstreams>,
+    pub(super) discovery: Arc<Discovery>,
+    pub(super) sandbox: Arc<Sandbox>,
 }
 
 /// What a compile is to do.
@@ -51,7 +55,7 @@ pub(crate) struct CompileOptions<'a> {
 pub(crate) enum Sources {
     /// All.
     All,
-    /// Those with a document.
+    /// Those with a document, and saved recipes.
     Documents,
 }
 
@@ -66,12 +70,14 @@ struct Files {
 
 impl Compiler {
     /// Nothing is read or connected before the first compile.
-    pub(crate) fn new(settings: Arc<Settings>, store: Arc<Store>, upstreams: Arc<Upstreams>) -> Self {
+    pub(crate) fn new(settings: Arc<Settings>, store: Arc<Store>, discovery: Arc<Discovery>, sandbox: Arc<Sandbox>) -> Self {
         Self {
             fetcher: DocumentFetcher::new(&settings.servers, &settings.allowed_domains),
             settings,
             store,
-            upstreams,
+            upstreams: Arc::clone(discovery.upstreams()),
+            discovery,
+            sandbox,
         }
     }
 
@@ -88,11 +94,13 @@ impl Compiler {
         is_done: &(dyn Fn(&ServerReport) + Sync),
     ) -> Result<Vec<ServerReport>, Failure> {
         let mut lock = Lock::open(&self.settings, options.lock)?;
-        let is_wanted_kind = |server: &ServerSettings| options.sources == Sources::All || matches!(server.origin, Origin::OpenApi(_));
+        let is_wanted_kind =
+            |server: &ServerSettings| options.sources == Sources::All || matches!(server.origin, Origin::OpenApi(_) | Origin::Recipes(_));
         let is_named = |server: &ServerSettings| options.only.is_none_or(|name| server.name == name || server.title == name);
         let wanted = |server: &&ServerSettings| is_named(server) && is_wanted_kind(server);
         let mut reports = Vec::new();
-        for server in self.settings.servers.iter().filter(wanted) {
+        // Recipes come last: what they do depends on the others.
+        for server in self.settings.servers.iter().chain(self.recipe_server()).filter(wanted) {
             let start = Instant::now();
             let outcome = match self.compile_server(server, options, lock.as_mut()).await {
                 Ok(counts) => Outcome::Compiled(counts),
@@ -101,6 +109,7 @@ impl Compiler {
             let report = ServerReport {
                 name: server.name.clone(),
                 outcome,
+                guide: self.refresh_guide(server, options.is_dry_run).await,
                 ms: millis(start.elapsed()),
                 is_discovered: server.entry.is_discovered(),
             };
@@ -124,7 +133,8 @@ impl Compiler {
         let documents = self.store.documents().unwrap_or_default();
         let locations = documents.into_iter().map(|record| record.location);
         let tools = locations.filter(|location| location.starts_with(TOOLS));
-        let kept: Vec<String> = self.settings.servers.iter().map(location_of).chain(tools).collect();
+        let servers = self.settings.servers.iter().chain(&self.settings.recipe_server);
+        let kept: Vec<String> = servers.map(location_of).chain(tools).collect();
         let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
         if let Err(error) = self.store.remove_documents_except(&kept) {
             tracing::warn!("old documents were not removed: {error}");
@@ -138,13 +148,12 @@ impl Compiler {
         lock: Option<&mut Lock>,
     ) -> Result<Counts, Failure> {
         demand_variables(server)?;
-        let Origin::OpenApi(location) = &server.origin else {
-            return self.compile_tools(server, options).await;
+        let location = match &server.origin {
+            Origin::OpenApi(location) => location,
+            Origin::McpStdio(_) | Origin::McpHttp(_) => return self.compile_tools(server, options).await,
+            Origin::Recipes(_) => return self.compile_recipes(server, options).await,
         };
         let is_dry_run = options.is_dry_run;
-        if !is_dry_run {
-            self.refresh_skills(server).await;
-        }
         let started = SystemTime::now();
         let fetcher = self.fetcher_for(server).await?;
         let documents = Documents::new(location, &fetcher)?;
@@ -275,18 +284,20 @@ impl Compiler {
         Ok(self.fetcher.by_way(&way))
     }
 
-    /// A remote guide is copied; one that cannot be had leaves the last copy.
-    async fn refresh_skills(&self, server: &ServerSettings) {
-        let Some(Location::Url(url)) = &server.skills else { return };
-        let copy = skills::copy_of(&self.settings.data_dir, &server.name);
-        let fetched = match self.fetcher_for(server).await {
-            Ok(fetcher) => fetcher.fetch(url).await.map_err(|error| Failure::internal(super::chain(&error))),
-            Err(failure) => Err(failure),
+    /// Reads a server's guide anew, if it has one. A remote one that cannot be had leaves the last copy.
+    async fn refresh_guide(&self, server: &ServerSettings, is_dry_run: bool) -> Option<GuideReport> {
+        let read = match server.skills.as_ref()? {
+            Location::File(file) => fs_err::read(file).map_err(|error| error.to_string()),
+            Location::Url(url) => match self.fetcher_for(server).await {
+                Ok(fetcher) => fetcher.fetch(url).await.map_err(|error| super::chain(&error)),
+                Err(failure) => Err(failure.message),
+            },
         };
-        let fetched = fetched.and_then(|fetched| write_whole(&copy, &fetched).map_err(Failure::internal));
-        if let Err(failure) = fetched {
-            tracing::warn!("the guide to `{}` was not refreshed: {failure}", server.name);
+        let report = skills::take(&self.settings.data_dir, server, read, is_dry_run)?;
+        if let Some(error) = &report.error {
+            tracing::warn!("the guide to `{}` was not read: {error}", server.name);
         }
+        Some(report)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What can be called: lists, searches, cards and stubs, from the catalog, as the model and the commands get them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mce_broker::{RuleFault, UpstreamStatus, Upstreams, rule_faults};
@@ -10,7 +11,7 @@ use mce_catalog::lookup::LookupError;
 use mce_catalog::observed;
 use mce_catalog::schema;
 use mce_catalog::text;
-use mce_config::Settings;
+use mce_config::{RECIPES, Settings};
 use mce_sandbox::{Description, FunctionStub, Language};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -93,6 +94,19 @@ impl Discovery {
         &self.catalog
     }
 
+    /// MCP servers of the settings.
+    pub(super) const fn upstreams(&self) -> &Arc<Upstreams> {
+        &self.upstreams
+    }
+
+    /// The hash of a file from which the catalog was made, if it is one.
+    pub(super) fn source_hash(&self, file: &Path) -> Option<String> {
+        let view = self.catalog.view(RECIPES).ok()?;
+        let record = self.catalog.store().document(&view.location).ok()??;
+        let source = record.sources.into_iter().find(|source| Path::new(&source.location) == file)?;
+        Some(source.sha256)
+    }
+
     /// Keeps the shape of an answer of `server.function`, whose author does not say what it answers with.
     pub(crate) fn observe(&self, function: &str, shape: &Value) {
         let has_nothing_new = |known: &Value| known == shape || observed::merged(known, shape) == *known;
@@ -138,7 +152,7 @@ impl Discovery {
     }
 
     pub(crate) fn server_names(&self) -> Vec<String> {
-        self.catalog.views().iter().map(|view| view.name.clone()).collect()
+        self.catalog.views().map(|view| view.name.clone()).collect()
     }
 
     /// The answer of `list_servers`.
@@ -393,10 +407,11 @@ impl Discovery {
         self.catalog.types_to_show(function).unwrap_or_default()
     }
 
-    /// The signature of `server.function` as a program of this language sees it.
+    /// The signature of `server.function` as a program of this language sees it, without what was only seen of answers.
     pub(super) fn signature(&self, name: &str, language: Language) -> Option<String> {
         let (server, function) = name.split_once('.')?;
-        let function = self.function(server, function).ok()?;
+        let mut function = self.function(server, function).ok()?;
+        function.result.take_if(|result| observed::is_observed(result));
         Some(text::signature(&function, &self.types_for(&function), text_language(language)))
     }
 
@@ -506,7 +521,11 @@ fn outline(function: &Function, types: &Types, language: text::Language, room: u
 }
 
 fn listed_server(server: &ServerSummary, upstream: Option<&UpstreamStatus>) -> Value {
-    let kind = if upstream.is_some() { "mcp" } else { "openapi" };
+    let kind = match upstream {
+        Some(_) => "mcp",
+        None if server.is_optional => "recipes",
+        None => "openapi",
+    };
     let mut entry = json!({"name": server.name, "description": server.description, "kind": kind, "functions": server.functions});
     if server.description.is_empty() || server.description == server.title {
         entry["description"] = json!(server.title);

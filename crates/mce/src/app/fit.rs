@@ -28,10 +28,19 @@ pub(super) fn misfits(server: &ServerSettings, store: &Arc<Store>) -> Result<Vec
         pointer: format!("servers.{}.credentials.{name}", server.title),
         message: format!("the document has no security scheme `{name}`; it has {known}"),
     }));
-    let is_unknown = |name: &&String| matches!(catalog.function(&server.name, name), Err(LookupError::UnknownFunction { .. }));
-    problems.extend(server.top_level_functions.iter().filter(is_unknown).map(|name| Problem {
+    let unknown = server
+        .top_level_functions
+        .iter()
+        .filter_map(|name| match catalog.function(&server.name, name) {
+            Err(error @ LookupError::UnknownFunction { .. }) => Some((name, error.hint())),
+            _ => None,
+        });
+    problems.extend(unknown.map(|(name, hint)| Problem {
         pointer: format!("servers.{}.top_level_functions", server.title),
-        message: format!("the document has no function `{name}`"),
+        message: format!(
+            "the document has no function `{name}`{}",
+            hint.map_or_else(String::new, |hint| format!("; {hint}"))
+        ),
     }));
     Ok(problems)
 }

@@ -4,6 +4,7 @@ mod addresses;
 mod answer;
 mod behalf;
 mod blocks;
+mod call_groups;
 mod calls;
 mod checkers;
 mod compile;
@@ -14,9 +15,13 @@ mod lock;
 mod model;
 mod narrowed;
 mod policy;
+mod recipe_calls;
+mod recipe_tools;
+mod recipes;
 mod report;
 mod result_parts;
 mod run_calls;
+mod runner;
 mod runs;
 mod sandbox_options;
 mod skills;
@@ -34,7 +39,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use mce_broker::{
     Broker, BrokerOptions, CallLimits, CatalogSource, Change, Changed, ClientRequests, NoClient, Recipes, ResultLimits, Results,
-    UpstreamState, Upstreams,
+    SavedRecipes, UpstreamState, Upstreams,
 };
 use mce_catalog::catalog::Catalog;
 use mce_config::{ServerSettings, Settings};
@@ -51,9 +56,11 @@ pub(crate) use self::discovery::{Discovery, Wanted};
 pub(crate) use self::lock::LockUse;
 pub(crate) use self::model::{ModelLeave, ModelUse};
 pub(crate) use self::narrowed::Narrowed;
+pub(crate) use self::recipes::{ListedInput, ListedRecipe, SaveFrom, ShownRecipe};
 use self::report::Refusal;
 pub(crate) use self::report::{Counts, Outcome, ServerReport};
 pub(crate) use self::run_calls::MODEL;
+use self::runner::Runner;
 pub(crate) use self::runs::RunReport;
 use self::sandbox_options::sandbox_options;
 use self::skills::Skills;
@@ -81,8 +88,8 @@ pub(crate) struct App {
     settings: Arc<Settings>,
     discovery: Arc<Discovery>,
     broker: Arc<Broker>,
-    sandbox: Sandbox,
-    checkers: Checkers,
+    sandbox: Arc<Sandbox>,
+    runner: Arc<Runner>,
     recipes: Recipes,
     results: Arc<Results>,
     skills: Skills,
@@ -130,16 +137,27 @@ impl App {
             client,
         });
         let broker = Arc::new(broker.map_err(|error| Failure::internal(chain(&error)))?);
-        let upstreams = Arc::clone(broker.upstreams());
-        Ok(Self {
-            discovery: Arc::new(Discovery::new(catalog, Arc::clone(&upstreams))),
-            broker,
-            sandbox: Sandbox::new(sandbox_options(setup, &settings)?),
+        let discovery = Arc::new(Discovery::new(catalog, Arc::clone(broker.upstreams())));
+        let sandbox = Arc::new(Sandbox::new(sandbox_options(setup, &settings)?));
+        let results = Arc::new(results);
+        let runner = Runner {
+            settings: Arc::clone(&settings),
+            broker: Arc::clone(&broker),
+            discovery: Arc::clone(&discovery),
+            results: Arc::clone(&results),
+            sandbox: Arc::clone(&sandbox),
+            saved: SavedRecipes::new(settings.recipes.folder.clone()),
             checkers: Checkers::new(setup, &settings),
+        };
+        Ok(Self {
+            compiler: Compiler::new(Arc::clone(&settings), state.store, Arc::clone(&discovery), Arc::clone(&sandbox)),
+            runner: Arc::new(runner),
+            discovery,
+            broker,
+            sandbox,
             recipes,
-            results: Arc::new(results),
+            results,
             skills: Skills::new(&settings),
-            compiler: Compiler::new(Arc::clone(&settings), state.store, upstreams),
             libraries: OnceCell::new(),
             is_ready: watch::Sender::new(true),
             changes: broadcast::Sender::new(CHANGES_KEPT),
@@ -227,6 +245,7 @@ impl App {
         let report = ServerReport {
             name: server.name.clone(),
             outcome,
+            guide: None,
             ms: answer::millis(start.elapsed()),
             is_discovered: server.entry.is_discovered(),
         };

@@ -60,6 +60,7 @@ impl App {
             with_content: false,
             page: None,
             client: None,
+            recipes: None,
         };
         self.broker.explain(request).map_err(|error| run_calls::failure_of(&error))
     }

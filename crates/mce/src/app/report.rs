@@ -5,6 +5,7 @@ use mce_catalog::openapi::{Problem, Skipped};
 use mce_catalog::store::DocumentRecord;
 use serde::Serialize;
 
+use super::skills::GuideReport;
 use crate::failure::Failure;
 
 /// Operations in each list of [`ChangeLists`].
@@ -16,6 +17,9 @@ pub(crate) struct ServerReport {
     pub(crate) name: String,
     #[serde(flatten)]
     pub(crate) outcome: Outcome,
+    /// Its guide for the model, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) guide: Option<GuideReport>,
     pub(crate) ms: u64,
     /// It stands in another program's file.
     #[serde(skip)]

@@ -1,24 +1,24 @@
 //! The host's side of one run: each host call goes to the broker or the catalog, and calls are counted for the answer.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mce_broker::{
-    Answer, AnswerValue, Broker, CallError, CallErrorKind, CallRequest, Caller, ClientRequests, FetchRequest, ResultError, Results,
-    RunContext,
-};
+use mce_broker::{Answer, AnswerValue, CallError, CallErrorKind, CallRequest, Caller, FetchRequest, ResultError, Results, RunContext};
 use mce_catalog::function::Effect;
 use mce_sandbox::{BoxFuture, CallFailure, HostCall, HostCalls, HostValue, Language, Naming};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::Mutex;
 
+use super::Behalf;
 use super::addresses::Addresses;
-use super::answer::{CallGroup, millis};
-use super::discovery::Discovery;
+use super::call_groups::{CallGroups, End, Unfinished};
 use super::model::Model;
-use super::narrowed::Narrowed;
+use super::runner::Runner;
 use crate::failure::Failure;
 
 /// What questions to a language model are called among the calls.
@@ -26,24 +26,51 @@ pub(crate) const MODEL: &str = "llm";
 
 /// Host calls of one run.
 pub(crate) struct RunCalls {
-    pub(super) broker: Arc<Broker>,
-    pub(super) discovery: Arc<Discovery>,
-    pub(super) results: Arc<Results>,
-    pub(super) model: Model,
+    pub(super) runner: Arc<Runner>,
     /// For whom the program runs.
-    pub(super) client: Arc<dyn ClientRequests>,
+    pub(super) behalf: Behalf,
     pub(super) language: Language,
     pub(super) run: RunContext,
-    // Held only while a finished call is counted.
-    pub(super) groups: Mutex<Vec<CallGroup>>,
+    pub(super) groups: Arc<CallGroups>,
     pub(super) addresses: Addresses,
-    pub(super) narrowed: Narrowed,
+    pub(super) whole: Arc<Whole>,
+    /// The recipes within which it runs, the outermost first; the last one is itself.
+    pub(super) within: Vec<String>,
+    /// No program called it.
+    pub(super) is_outermost: bool,
+    /// Recipes that it calls run one after the other: all of them are in its one place.
+    pub(super) turn: Mutex<()>,
+}
+
+/// What a program and the recipes within it have together.
+#[derive(Debug)]
+pub(super) struct Whole {
+    pub(super) model: Model,
+    /// Host calls so far.
+    pub(super) calls: AtomicU32,
+}
+
+impl fmt::Debug for RunCalls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunCalls").field("run", &self.run).finish_non_exhaustive()
+    }
 }
 
 impl RunCalls {
-    /// What was called so far, in the order of first calls.
-    pub(crate) fn groups(&self) -> Vec<CallGroup> {
-        self.groups.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Counts a host call.
+    ///
+    /// # Errors
+    ///
+    /// A failure of type `policy` if the program and the recipes within it have made all that one run may make.
+    fn spend(&self) -> Result<(), Failure> {
+        let limit = self.runner.settings.limits.host_calls;
+        if self.whole.calls.fetch_add(1, Ordering::Relaxed) < limit {
+            return Ok(());
+        }
+        Err(Failure::new(
+            "policy",
+            format!("the program has made the {limit} calls that one run may make"),
+        ))
     }
 
     async fn call_function(
@@ -54,7 +81,7 @@ impl RunCalls {
         with_headers: bool,
         page: Option<&str>,
     ) -> Result<HostValue, CallFailure> {
-        self.narrowed.check_function(&self.discovery, function)?;
+        self.behalf.narrowed.check_function(&self.runner.discovery, function)?;
         let request = CallRequest {
             run: &self.run,
             caller: caller(self.language),
@@ -63,7 +90,8 @@ impl RunCalls {
             arguments,
             with_content: with_headers,
             page,
-            client: Some(&self.client),
+            client: Some(&self.behalf.client),
+            recipes: Some(self),
         };
         if page.is_some_and(|address| !self.addresses.has(function, address)) {
             let failure = Failure::new("policy", format!("no answer of `{function}` gave this address of a further page"));
@@ -73,23 +101,24 @@ impl RunCalls {
         // Whatever may have reached the API is told, so that nobody repeats a write without knowing.
         let told = |end: End| {
             let (name, effect) = self
+                .runner
                 .discovery
                 .named(function)
                 .unwrap_or_else(|| (function.to_owned(), Effect::Write));
-            self.count(&name, effect, start, end);
+            self.groups.count(&name, effect, start, end);
         };
         let lost = || told(End::Unknown);
         let unfinished = Unfinished::new(&lost);
-        let result = self.broker.call(request).await;
+        let result = self.runner.broker.call(request).await;
         unfinished.finish();
         match &result {
-            Ok(answer) => self.count(&answer.function, answer.effect, start, End::Good),
+            Ok(answer) => self.groups.count(&answer.function, answer.effect, start, End::Good),
             Err(error) if may_have_been_sent(&error.kind) => told(End::Failed),
             Err(_) => {}
         }
         let answer = result.map_err(call_failure)?;
         if let Some(shape) = &answer.shape {
-            self.discovery.observe(&answer.function, shape);
+            self.runner.discovery.observe(&answer.function, shape);
         }
         if with_headers {
             self.addresses.keep(&answer);
@@ -100,19 +129,20 @@ impl RunCalls {
     }
 
     async fn fetch(&self, mut request: FetchRequest<'_>) -> Result<HostValue, CallFailure> {
-        self.narrowed.check_host(request.url)?;
+        self.behalf.narrowed.check_host(request.url)?;
         // A redirect may lead to a host that the run may not fetch from.
-        request.follows_redirects &= self.narrowed.hosts.is_none();
+        request.follows_redirects &= self.behalf.narrowed.hosts.is_none();
         let effect = FetchRequest::effect(request.method);
         let start = Instant::now();
-        let lost = || self.count("fetch", effect, start, End::Unknown);
+        let lost = || self.groups.count("fetch", effect, start, End::Unknown);
         let unfinished = Unfinished::new(&lost);
-        let result = self.broker.fetch(request).await;
+        let result = self.runner.broker.fetch(request).await;
         unfinished.finish();
         match &result {
-            Ok(answer) => self.count(&answer.function, effect, start, End::Good),
+            Ok(answer) => self.groups.count(&answer.function, effect, start, End::Good),
             Err(error) if may_have_been_sent(&error.kind) => {
-                self.count(error.function.as_deref().unwrap_or("fetch"), effect, start, End::Failed);
+                self.groups
+                    .count(error.function.as_deref().unwrap_or("fetch"), effect, start, End::Failed);
             }
             Err(_) => {}
         }
@@ -127,18 +157,18 @@ impl RunCalls {
 
     async fn ask(&self, request: &RawValue) -> Result<HostValue, CallFailure> {
         let start = Instant::now();
-        let lost = || self.count(MODEL, Effect::Read, start, End::Unknown);
+        let lost = || self.groups.count(MODEL, Effect::Read, start, End::Unknown);
         let unfinished = Unfinished::new(&lost);
-        let result = self.model.ask(request).await;
+        let result = self.whole.model.ask(request).await;
         unfinished.finish();
         match result {
             Ok(text) => {
-                self.count(MODEL, Effect::Read, start, End::Good);
+                self.groups.count(MODEL, Effect::Read, start, End::Good);
                 json(&text)
             }
             Err(failure) => {
                 if failure.kind == "tool" {
-                    self.count(MODEL, Effect::Read, start, End::Failed);
+                    self.groups.count(MODEL, Effect::Read, start, End::Failed);
                 }
                 Err(failure.into())
             }
@@ -146,7 +176,7 @@ impl RunCalls {
     }
 
     async fn save(&self, value: &RawValue) -> Result<HostValue, CallFailure> {
-        let value = self.broker.redacted(value.get()).into_owned();
+        let value = self.runner.broker.redacted(value.get()).into_owned();
         let id = self.with_results(move |results| results.save(&value, SystemTime::now())).await?;
         json(&id)
     }
@@ -161,7 +191,7 @@ impl RunCalls {
         &self,
         action: impl FnOnce(&Results) -> Result<T, ResultError> + Send + 'static,
     ) -> Result<T, CallFailure> {
-        let results = Arc::clone(&self.results);
+        let results = Arc::clone(&self.runner.results);
         let done = tokio::task::spawn_blocking(move || action(&results)).await;
         done.map_err(Failure::internal)?.map_err(|error| {
             let kind = match error {
@@ -173,34 +203,14 @@ impl RunCalls {
                 .into()
         })
     }
-
-    fn count(&self, function: &str, effect: Effect, start: Instant, end: End) {
-        let failed = u32::from(end != End::Good);
-        let unfinished = u32::from(end == End::Unknown);
-        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
-        let ms = millis(start.elapsed());
-        // A host may be read from and written to, which stays apart.
-        if let Some(group) = groups.iter_mut().find(|group| group.function == function && group.effect == effect) {
-            group.count += 1;
-            group.ms += ms;
-            group.failed += failed;
-            group.unfinished += unfinished;
-        } else {
-            groups.push(CallGroup {
-                function: function.to_owned(),
-                count: 1,
-                ms,
-                failed,
-                unfinished,
-                effect,
-            });
-        }
-    }
 }
 
 impl HostCalls for RunCalls {
     fn call(&self, call: HostCall) -> BoxFuture<'_, Result<HostValue, CallFailure>> {
         Box::pin(async move {
+            if !matches!(call, HostCall::Describe { .. } | HostCall::Servers {}) {
+                self.spend()?;
+            }
             match call {
                 HostCall::Call {
                     function,
@@ -225,29 +235,29 @@ impl HostCalls for RunCalls {
                         url: &url,
                         headers: &headers,
                         body,
-                        client: Some(&self.client),
+                        client: Some(&self.behalf.client),
                         follows_redirects: follow_redirects,
                     })
                     .await
                 }
-                HostCall::Describe { server, names } => json(&self.discovery.describe(&server, &names, self.language)?),
-                HostCall::Servers {} => json(&self.discovery.server_names()),
+                HostCall::Describe { server, names } => json(&self.runner.discovery.describe(&server, &names, self.language)?),
+                HostCall::Servers {} => json(&self.runner.discovery.server_names()),
                 HostCall::Save { value } => self.save(&value).await,
                 HostCall::Load { id } => self.load(id).await,
                 HostCall::Ask { request } => self.ask(&request).await,
                 HostCall::Search { query, by, server, limit } => {
-                    json(&self.discovery.tool_schemas(&query, by, server.as_deref(), limit)?)
+                    json(&self.runner.discovery.tool_schemas(&query, by, server.as_deref(), limit)?)
                 }
             }
         })
     }
 
     fn waited(&self) -> Duration {
-        self.client.waited()
+        self.behalf.client.waited()
     }
 
     fn servers(&self) -> Option<Vec<String>> {
-        Some(self.discovery.server_names())
+        Some(self.runner.discovery.server_names())
     }
 }
 
@@ -326,38 +336,6 @@ fn call_failure(error: CallError) -> CallFailure {
     CallFailure {
         function: error.function.clone(),
         ..failure_of(&error).into()
-    }
-}
-
-/// How a call ended, as far as its run knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    Good,
-    Failed,
-    /// The run ended first.
-    Unknown,
-}
-
-/// A call under way. Where the run ends before the call does, the call is dropped, and this tells that it was made.
-struct Unfinished<'a> {
-    lost: Option<&'a (dyn Fn() + Sync)>,
-}
-
-impl<'a> Unfinished<'a> {
-    fn new(lost: &'a (dyn Fn() + Sync)) -> Self {
-        Self { lost: Some(lost) }
-    }
-
-    fn finish(mut self) {
-        self.lost = None;
-    }
-}
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        if let Some(lost) = self.lost {
-            lost();
-        }
     }
 }
 

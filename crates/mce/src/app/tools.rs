@@ -108,7 +108,7 @@ impl Compiler {
     }
 
     /// What is known stays as it is.
-    fn keep_tools(&self, server: &ServerSettings, record: &DocumentRecord, held: Vec<Problem>) -> Result<Counts, Failure> {
+    pub(super) fn keep_tools(&self, server: &ServerSettings, record: &DocumentRecord, held: Vec<Problem>) -> Result<Counts, Failure> {
         let (compiled, _) = self.store.count_functions(&record.location).map_err(Failure::internal)?;
         let mut counts = Counts::new(record.clone(), usize::try_from(compiled).unwrap_or(usize::MAX));
         counts.unchanged = held.is_empty();

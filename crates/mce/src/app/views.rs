@@ -13,7 +13,7 @@ use super::documents::sha256;
 
 /// One view for each server.
 pub(super) fn views(settings: &Settings) -> Vec<ServerView> {
-    settings.servers.iter().map(view).collect()
+    settings.servers.iter().chain(&settings.recipe_server).map(view).collect()
 }
 
 pub(super) fn view(server: &ServerSettings) -> ServerView {
@@ -23,6 +23,7 @@ pub(super) fn view(server: &ServerSettings) -> ServerView {
         location: location_of(server),
         description: server.view.description.clone(),
         is_read_only: server.is_read_only,
+        is_optional: matches!(server.origin, Origin::Recipes(_)),
         rules: rules(&server.view),
     }
 }
@@ -40,6 +41,7 @@ pub(super) fn location_of(server: &ServerSettings) -> String {
             json!([child.command, child.args, cwd])
         }
         Origin::McpHttp(http) => json!([http.url]),
+        Origin::Recipes(folder) => return format!("recipes:{}", folder.display()),
     };
     // Arguments and URLs can hold keys, so that only their hash is kept.
     let hash = sha256(identity.to_string().as_bytes());
@@ -50,7 +52,7 @@ pub(super) fn location_of(server: &ServerSettings) -> String {
 pub(super) fn parts_of(server: &ServerSettings) -> impl Iterator<Item = &Location> {
     let document = match &server.origin {
         Origin::OpenApi(document) => Some(document),
-        Origin::McpStdio(_) | Origin::McpHttp(_) => None,
+        Origin::McpStdio(_) | Origin::McpHttp(_) | Origin::Recipes(_) => None,
     };
     document
         .into_iter()

@@ -2,6 +2,7 @@
 
 mod audit;
 mod policy;
+mod recipes;
 mod setup;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use audit::{AuditArgs, AuditCommand, AuditSearchArgs, AuditTailArgs};
 pub(crate) use policy::{ApproveArgs, AskerArg, PolicyArgs, PolicyCheckArgs, PolicyCommand};
+pub(crate) use recipes::{RecipesArgs, RecipesCommand, RunRecipeArgs, SaveArgs};
 pub(crate) use setup::SetupArgs;
 
 /// APIs become typed functions that a language model calls by writing code, which runs in a jail.
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Call(CallArgs),
     /// Run a program in the jail
     Exec(ExecArgs),
+    /// Look at recipes, save them for good, run them
+    Recipes(RecipesArgs),
     /// Look at the audit log
     Audit(AuditArgs),
     /// Look at the rules about calls

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::exec::pretty;
+use super::run_report::pretty;
 use crate::app::{App, Behalf};
 use crate::cli::{CallArgs, Cli};
 use crate::failure::Failure;

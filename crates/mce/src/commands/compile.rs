@@ -105,7 +105,7 @@ fn progress(terminal: Terminal, servers: usize) -> ProgressBar {
 
 fn print_report(terminal: Terminal, report: &ServerReport, print: impl Fn(String)) {
     match &report.outcome {
-        Outcome::Compiled(counts) => print_counts(terminal, report, counts, print),
+        Outcome::Compiled(counts) => print_counts(terminal, report, counts, &print),
         Outcome::Refused(refusal) => {
             print(format!("{} {}: {}", terminal.verdict(false, "✗"), report.name, refusal.0));
             if let Some(hint) = &refusal.0.hint {
@@ -113,9 +113,16 @@ fn print_report(terminal: Terminal, report: &ServerReport, print: impl Fn(String
             }
         }
     }
+    if let Some(guide) = &report.guide {
+        let detail = match (&guide.error, guide.bytes) {
+            (Some(error), _) => format!(": {error}"),
+            (None, bytes) => format!(" ({} bytes)", bytes.unwrap_or_default()),
+        };
+        print(format!("    guide {} {}{detail}", guide.from, guide.state.as_str()));
+    }
 }
 
-fn print_counts(terminal: Terminal, report: &ServerReport, counts: &Counts, print: impl Fn(String)) {
+fn print_counts(terminal: Terminal, report: &ServerReport, counts: &Counts, print: &impl Fn(String)) {
     let how = if counts.unchanged {
         "unchanged".to_owned()
     } else {
@@ -133,7 +140,7 @@ fn print_counts(terminal: Terminal, report: &ServerReport, counts: &Counts, prin
         counts.operations,
         counts.compiled
     ));
-    print_changes(counts, &print);
+    print_changes(counts, print);
     for skipped in counts.skipped.iter().take(LISTED) {
         print(format!(
             "    skipped {}: {} ({})",

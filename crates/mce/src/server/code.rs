@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use futures_util::future::BoxFuture;
 use mce_broker::{Change, Changed};
-use mce_sandbox::Content;
+use mce_sandbox::{Content, Inputs};
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ContentBlock, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
@@ -15,12 +15,12 @@ use rmcp::model::{
     ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role, ServerCapabilities, ServerConfig, Tool,
 };
 use serde::Serialize;
-use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::index::index;
+use super::long_integers::to_exact;
 use super::notices::Notice;
 use super::promoted::Promoted;
 use super::surface::{CallOf, Context, Refusal, Surface, no_resource};
@@ -155,7 +155,10 @@ impl Code {
             }
             "run_cached_code" => {
                 let given: CachedArguments = tools::parse(tool, arguments)?;
-                let report = self.app.run_cached(&given.cache_id, given.params.unwrap_or_default(), behalf).await;
+                let report = self
+                    .app
+                    .run_cached(&given.cache_id, inputs(given.params.unwrap_or_default())?, behalf)
+                    .await;
                 run_result(&self.app.within_budget(report, given.max_result_bytes).await)
             }
             "list_skills" if self.app.settings().serve.has_additional_tools => text(&self.app.skills().list()),
@@ -172,7 +175,7 @@ impl Code {
             let known: Vec<_> = self.tools.iter().map(|tool| format!("`{}`", tool.name)).collect();
             return Err(Failure::argument(format!("there is no tool `{tool}`")).with_hint(format!("the tools are {}", known.join(", "))));
         };
-        let arguments = to_raw_value(&arguments.unwrap_or_default()).map_err(Failure::internal)?;
+        let arguments = to_exact(&arguments.unwrap_or_default()).map_err(Failure::internal)?;
         text(&self.app.call(&function.reference, &arguments, behalf).await?)
     }
 }
@@ -279,6 +282,12 @@ fn instructions(app: &App, promoted: &[Promoted]) -> String {
         all.push_str(&guides);
     }
     all
+}
+
+/// Values for variables, from the arguments of a tool.
+fn inputs(params: Map<String, Value>) -> Result<Inputs, Failure> {
+    let texts = params.into_iter().map(|(name, value)| Ok((name, to_exact(&value)?)));
+    texts.collect::<serde_json::Result<_>>().map_err(Failure::internal)
 }
 
 fn text(value: &impl Serialize) -> Result<CallToolResult, Failure> {

@@ -11,7 +11,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
-use axum::middleware::{Next, from_fn_with_state, map_response};
+use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use mce_broker::read_secret;
 use mce_config::{Secret, ServeSettings};
@@ -22,6 +22,7 @@ use tokio::net::TcpListener;
 
 use super::handler::Handler;
 use super::http_body::lift_messages;
+use super::long_integers;
 use super::standing_client::StandingClient;
 use crate::app::App;
 use crate::failure::Failure;
@@ -60,7 +61,9 @@ pub(crate) async fn serve_http(
     let config = transport_config(settings);
     let stop = config.cancellation_token.clone();
     let service = StreamableHttpService::new(move || Ok(handler.for_another()), Arc::new(sessions()), config);
-    let mut router = Router::new().nest_service("/mcp", service).layer(map_response(lift_messages));
+    let exact = |request, next| long_integers::in_body(MAX_BODY_BYTES, request, next);
+    let service = Router::new().nest_service("/mcp", service);
+    let mut router = service.layer(from_fn(exact)).layer(map_response(lift_messages));
     if let Some(token) = &settings.http_token {
         let token = read_secret(token).await;
         let token = token.map_err(|reason| Failure::new("config", format!("`http_token` cannot be read: {reason}")))?;

@@ -70,6 +70,7 @@ mod tests {
             functions: 1,
             is_read_only: false,
             is_compiled: true,
+            is_optional: false,
         }
     }
 

@@ -24,12 +24,14 @@ pub(crate) struct Promoted {
 pub(crate) fn find(app: &App) -> Vec<Promoted> {
     let mut taken: BTreeSet<String> = tools::NAMES.iter().map(|name| (*name).to_owned()).collect();
     let mut promoted = Vec::new();
-    for server in &app.settings().servers {
+    let settings = app.settings();
+    for server in settings.servers.iter().chain(&settings.recipe_server) {
         for name in &server.top_level_functions {
             let function = match app.discovery().function(&server.name, name) {
                 Ok(function) => function,
                 Err(error) => {
-                    tracing::warn!("`top_level_functions` of `{}`: `{name}` is left out: {error}", server.name);
+                    let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+                    tracing::warn!("`top_level_functions` of `{}`: `{name}` is left out: {error}{hint}", server.name);
                     continue;
                 }
             };

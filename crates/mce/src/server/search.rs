@@ -9,9 +9,10 @@ use rmcp::model::{
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json, value::to_raw_value};
+use serde_json::{Value, json};
 
 use super::called::tool_result;
+use super::long_integers::to_exact;
 use super::surface::{CallOf, Context, Refusal, Surface};
 use super::tools::{self, SearchArguments, object};
 use crate::app::App;
@@ -63,7 +64,7 @@ impl Search {
             }
             CALL => {
                 let given: CallArguments = serde_json::from_value(arguments).map_err(wrong)?;
-                let arguments: Box<RawValue> = to_raw_value(&given.arguments.unwrap_or_default()).map_err(Failure::internal)?;
+                let arguments: Box<RawValue> = to_exact(&given.arguments.unwrap_or_default()).map_err(Failure::internal)?;
                 let called = self.app.call_whole(&given.function, &arguments, call.behalf).await?;
                 Ok(tool_result(called, call.is_modern, |_| {})?)
             }

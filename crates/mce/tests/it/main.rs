@@ -31,6 +31,7 @@ mod policy;
 mod private_networks;
 mod project;
 mod real_servers;
+mod recipes;
 mod rule_faults;
 mod secrets;
 mod serve;

@@ -9,7 +9,7 @@ import threading
 
 import mce
 
-from . import check, failures, output, program, values
+from . import check, failures, outline, output, program, values
 from .channel import Channel, ChannelClosed
 from .host import Host
 from .httpx_transport import HttpxImports
@@ -86,6 +86,8 @@ def _run(message, servers, provided):
     lines = source.splitlines() if "\f" not in source and "\v" not in source else source.split("\n")
     try:
         tree = program.parse(source)
+        if message.get("has_outline"):
+            return _result(values.encode(outline.outline(tree), limit), [])
         check.check(tree, servers, message["has_guard"])
         value = program.run(tree, source, message["params"], provided)
         program.finish_calls(servers.host.channel)

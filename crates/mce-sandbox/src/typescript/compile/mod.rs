@@ -7,6 +7,7 @@ mod contract;
 mod facts;
 mod nesting;
 mod noted;
+mod outline;
 mod positions;
 mod uses;
 
@@ -22,6 +23,7 @@ use oxc::transformer::{DecoratorOptions, HelperLoaderMode, TransformOptions, Tra
 use serde_json::{Map, Value};
 
 pub(super) use self::facts::{Argument, Arguments, Call, Facts, Import, Receiver};
+pub(super) use self::outline::outline;
 pub(super) use self::positions::Positions;
 pub(super) use self::uses::Used;
 use crate::ErrorKind;

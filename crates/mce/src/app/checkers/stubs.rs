@@ -27,7 +27,7 @@ pub(super) struct ServerStubs {
 /// Of all servers that a program names, what it may use of them: a name that it does not write it cannot call by its types.
 pub(super) fn stubs(catalog: &Catalog, words: &BTreeSet<&str>, language: Language) -> Result<Vec<ServerStubs>, LookupError> {
     let mut servers = Vec::new();
-    for view in catalog.views().iter().filter(|view| words.contains(view.name.as_str())) {
+    for view in catalog.views().filter(|view| words.contains(view.name.as_str())) {
         let mut types = Types::new();
         let mut functions = Vec::new();
         for row in catalog.functions(&view.name)? {

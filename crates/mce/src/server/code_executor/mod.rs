@@ -10,13 +10,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
 use mce_broker::UpstreamStatus;
-use mce_sandbox::Language;
+use mce_sandbox::{Inputs, Language};
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ContentBlock, Implementation, ListToolsResult, ServerCapabilities, ServerConfig, Tool,
     ToolAnnotations,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use self::arguments::RunArguments;
 use super::surface::{CallOf, Context, Refusal, Surface};
@@ -90,7 +90,7 @@ impl CodeExecutor {
             ..behalf.clone()
         };
         let may_ask = behalf.model.is_some();
-        let report = self.app.run_program(language, arguments.code, Map::new(), &behalf).await;
+        let report = self.app.run_program(language, arguments.code, Inputs::new(), &behalf).await;
         let mut answer = answer::of_run(&report.answer, self.app.discovery());
         if may_ask {
             answer["samplingMetrics"] = answer::of_model(&report.model, &report.answer);

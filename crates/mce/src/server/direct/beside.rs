@@ -36,7 +36,7 @@ impl Beside {
     pub(super) fn new(app: &App) -> Self {
         let is_mcp = |origin: &Origin| match origin {
             Origin::McpStdio(_) | Origin::McpHttp(_) => true,
-            Origin::OpenApi(_) => false,
+            Origin::OpenApi(_) | Origin::Recipes(_) => false,
         };
         let servers = app.settings().servers.iter().filter(|server| is_mcp(&server.origin));
         Self {

@@ -15,7 +15,6 @@ use rmcp::model::{
     GetPromptResult, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
     ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, Tool,
 };
-use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -24,6 +23,7 @@ use self::beside::Beside;
 use self::tools::{DirectTools, for_legacy};
 use super::as_written::carrying;
 use super::called::tool_result;
+use super::long_integers::to_exact;
 use super::notices::Notice;
 use super::on_behalf::on_behalf;
 use super::surface::{CallOf, Context, Refusal, Surface, is_modern};
@@ -119,7 +119,7 @@ impl Direct {
         let Some(tool) = tools.get(&request.name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None).into());
         };
-        let arguments = to_raw_value(&request.arguments.unwrap_or_default()).map_err(Failure::internal)?;
+        let arguments = to_exact(&request.arguments.unwrap_or_default()).map_err(Failure::internal)?;
         let called = self.app.call_whole(&tool.reference, &arguments, call.behalf).await?;
         let result = tool_result(called, call.is_modern, |result| self.beside.join_result(result, &tool.server));
         Ok(result?)

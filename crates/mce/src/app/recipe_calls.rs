@@ -1,0 +1,128 @@
+//! Saved recipes that are called as functions. One that a program calls runs as a program of its own, in the place, the time and the
+//! limits of the caller, and for the same client.
+
+use std::fmt;
+use std::sync::Arc;
+
+use mce_broker::{CallError, CallErrorKind, RecipeRuns};
+use mce_sandbox::{BoxFuture, ErrorKind, ProgramError};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+
+use super::Behalf;
+use super::addresses::Addresses;
+use super::call_groups::CallGroups;
+use super::documents::sha256;
+use super::recipe_tools::language_of;
+use super::run_calls::RunCalls;
+use super::runner::{Runner, ToRun};
+
+/// How deep recipes may be within each other.
+const MAX_DEPTH: usize = 4;
+
+impl Runner {
+    /// The recipe that is called, if it is as it was when its signature was read.
+    fn recipe(&self, name: &str, arguments: &Map<String, Value>) -> Result<ToRun, CallError> {
+        let refused = |message: String, hint: &str| CallError::new(CallErrorKind::Argument, message).with_hint(hint);
+        let recipe = self.saved.get(name);
+        let recipe = recipe.map_err(|error| refused(super::chain(&error), error.hint().unwrap_or_default()))?;
+        if self.discovery.source_hash(&recipe.file) != Some(sha256(recipe.source.as_bytes())) {
+            let told = format!("the file of the recipe `{name}` has changed since its signature was read");
+            return Err(refused(told, "a person reads it anew with `mce compile`"));
+        }
+        let language = language_of(&recipe);
+        if let Some(changed) = self.changed_since(&recipe.notes.uses, language) {
+            let hint = format!("a person looks whether the recipe is right still, and then runs `mce recipes save {name}`");
+            return Err(refused(changed, &hint));
+        }
+        let params = to_raw_value(arguments).and_then(|text| serde_json::from_str(text.get()));
+        Ok(ToRun {
+            language,
+            source: recipe.source,
+            params: params.map_err(|error| CallError::new(CallErrorKind::Internal, error.to_string()))?,
+            leave: Ok(()),
+        })
+    }
+}
+
+/// Recipes that a program calls.
+impl RecipeRuns for RunCalls {
+    fn run<'a>(&'a self, name: &'a str, arguments: Map<String, Value>) -> BoxFuture<'a, Result<Box<RawValue>, CallError>> {
+        Box::pin(async move {
+            let mut within = self.within.clone();
+            within.push(name.to_owned());
+            let refused = |told: &str| CallError::new(CallErrorKind::Policy, format!("{told}: {}", within.join(" -> ")));
+            if self.within.iter().any(|outer| outer == name) {
+                return Err(refused("a recipe may not call itself"));
+            }
+            if within.len() > MAX_DEPTH {
+                return Err(refused("recipes are too deep within each other"));
+            }
+            let _turn = self.turn.lock().await;
+            let program = self.runner.recipe(name, &arguments)?;
+            let calls = Self {
+                runner: Arc::clone(&self.runner),
+                behalf: self.behalf.clone(),
+                language: program.language,
+                run: self.behalf.run(Some(&program.source)),
+                groups: Arc::new(CallGroups::within(&self.groups)),
+                addresses: Addresses::default(),
+                whole: Arc::clone(&self.whole),
+                within,
+                is_outermost: false,
+                turn: Mutex::default(),
+            };
+            let ran = self.runner.run_with(program, Arc::new(calls)).await;
+            ran.outcome.result.map_err(|error| failed(name, error))
+        })
+    }
+}
+
+/// Recipes that are called by no program.
+pub(super) struct AtTop<'a> {
+    pub(super) runner: &'a Arc<Runner>,
+    pub(super) behalf: &'a Behalf,
+}
+
+impl fmt::Debug for AtTop<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AtTop").field("behalf", self.behalf).finish_non_exhaustive()
+    }
+}
+
+impl RecipeRuns for AtTop<'_> {
+    fn run<'a>(&'a self, name: &'a str, arguments: Map<String, Value>) -> BoxFuture<'a, Result<Box<RawValue>, CallError>> {
+        Box::pin(async move {
+            let program = self.runner.recipe(name, &arguments)?;
+            let ran = self.runner.run_as(program, self.behalf, vec![name.to_owned()]).await;
+            ran.outcome.result.map_err(|error| failed(name, error))
+        })
+    }
+}
+
+/// A recipe's failure for who called it. What it says of policy and of time holds for the caller; whatever else went wrong went wrong
+/// in the recipe.
+fn failed(name: &str, error: ProgramError) -> CallError {
+    let kind = match error.kind {
+        ErrorKind::Policy => CallErrorKind::Policy,
+        ErrorKind::Approval => CallErrorKind::Approval,
+        ErrorKind::Timeout => CallErrorKind::Timeout,
+        ErrorKind::Output => CallErrorKind::Output,
+        ErrorKind::Busy => CallErrorKind::Busy,
+        ErrorKind::Internal => CallErrorKind::Internal,
+        ErrorKind::Api => CallErrorKind::Api {
+            status: error.status,
+            body: error.body.map(Box::new),
+        },
+        ErrorKind::Syntax | ErrorKind::Argument | ErrorKind::Tool | ErrorKind::Memory | ErrorKind::Exception => {
+            CallErrorKind::Tool { may_have_effects: true }
+        }
+    };
+    let place = error.line.map_or_else(String::new, |line| format!(" in line {line}"));
+    let told = CallError::new(kind, format!("the recipe `{name}` failed{place}: {}", error.message));
+    match error.hint {
+        Some(hint) => told.with_hint(hint),
+        None => told,
+    }
+}
