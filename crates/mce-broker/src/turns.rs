@@ -1,6 +1,7 @@
 //! When a call is sent, and how often: it waits for its turn, and what only reads is sent again to an API that is overloaded.
 
-use mce_catalog::function::{Effect, Function, Target};
+use mce_catalog::function::{Effect, Function};
+use mce_config::Origin;
 use reqwest::Request;
 use tokio::time::sleep;
 
@@ -45,9 +46,9 @@ impl Broker {
     async fn turn(&self, request: CallRequest<'_>, function: &Function) -> Result<(Turn, Option<CallPlace>), CallError> {
         let turn = async {
             let turn = self.pace.turn(request.run, function).await?;
-            let place = match &function.target {
-                Target::Http(_) => None,
-                Target::Tool(_) => Some(
+            let place = match self.server(&function.server)?.origin {
+                Origin::OpenApi(_) | Origin::Recipes(_) => None,
+                Origin::McpStdio(_) | Origin::McpHttp(_) => Some(
                     self.upstreams
                         .place(&function.server)
                         .await

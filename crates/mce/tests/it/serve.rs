@@ -408,7 +408,7 @@ fn servers_are_told_with_the_tools_and_again_when_they_are_others() {
     assert_eq!(description(&mut client), description(&mut client));
 }
 
-fn children_of(process: u32) -> Vec<u32> {
+pub(crate) fn children_of(process: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task"))
         .unwrap()
         .map(|task| task.unwrap().path().join("children"));
