@@ -111,6 +111,8 @@ impl Recipes {
     ///
     /// [`RecipeError::Store`].
     pub fn open(file: &Path, settings: RecipeSettings) -> Result<Self, RecipeError> {
+        // A folder that cannot be made is told when the file is opened.
+        let _ = file.parent().map(fs_err::create_dir_all);
         let connection = state_file::open(file, TABLE)?;
         // Earlier versions kept no signatures; what they kept is gone in an hour anyway.
         if connection.prepare("SELECT functions FROM recipes").is_err() {

@@ -16,8 +16,11 @@ fn guide_of(project: &Project) -> Value {
 fn a_remote_guide_is_copied_by_each_compile_which_says_what_became_of_it() {
     let (api, guides) = (FakeApi::start(), FakeApi::start());
     let project = Project::shop(&api).with("MCE_COMPILE_ON_STARTUP", "false");
-    project.write("mce.yaml", &shop_config(&api, &format!("    skills_url: {}/guide.md\n", guides.origin())));
-    let mut check = |body: String, state: &str, read: &str| {
+    project.write(
+        "mce.yaml",
+        &shop_config(&api, &format!("    skills_url: {}/guide.md\n", guides.origin())),
+    );
+    let check = |body: String, state: &str, read: &str| {
         guides.answer_next(FakeAnswer::new(200, "text/markdown", body));
         let guide = guide_of(&project);
         assert_eq!(guide["state"], state, "{guide}");
@@ -41,12 +44,17 @@ fn guides_are_in_the_instructions_as_far_as_there_is_room_and_else_named() {
     let mut servers = String::from("servers:\n");
     for number in 0..8 {
         project.write(&format!("guide_{number}.md"), &format!("{}END", "word ".repeat(600)));
-        servers.push_str(&format!("  shop_{number}: {{openapi: ./shop.json, base_url: 'http://127.0.0.1:9', skills_url: ./guide_{number}.md}}\n"));
+        let keys = format!("openapi: ./shop.json, base_url: 'http://127.0.0.1:9', skills_url: ./guide_{number}.md");
+        servers.extend([format!("  shop_{number}: {{{keys}}}\n")]);
     }
     project.write("mce.yaml", &servers);
     let (mut client, hello) = Client::initialize(&project, VERSION);
     let instructions = hello["instructions"].as_str().unwrap();
-    assert!(instructions.len() < 10_000 && !instructions.contains("END"), "{}", instructions.len());
+    assert!(
+        instructions.len() < 10_000 && !instructions.contains("END"),
+        "{}",
+        instructions.len()
+    );
     let listed = client.request("resources/list", json!({}));
     for number in 0..8 {
         assert!(instructions.contains(&format!("skills://shop_{number})")), "{instructions}");
@@ -55,7 +63,10 @@ fn guides_are_in_the_instructions_as_far_as_there_is_room_and_else_named() {
     let (whole, _) = client.call("get_server_skills", json!({"server_name": "shop_7"}));
     assert!(whole["skills"].as_str().unwrap().ends_with("END"));
     let (missing, is_error) = client.call("get_server_skills", json!({"server_name": "shop_9"}));
-    assert!(is_error && missing["error"]["hint"].as_str().unwrap().contains("shop_0"), "{missing}");
+    assert!(
+        is_error && missing["error"]["hint"].as_str().unwrap().contains("shop_0"),
+        "{missing}"
+    );
 }
 
 #[test]
@@ -74,11 +85,19 @@ fn a_server_of_any_kind_may_have_a_guide_and_a_local_one_that_is_too_large_is_re
 fn functions_become_tools_by_any_of_their_names_and_an_unknown_one_is_told_with_the_nearest() {
     let api = FakeApi::start();
     let project = Project::shop(&api);
-    project.write("mce.yaml", &shop_config(&api, "    top_level_functions: [getItem, create_item, getItme]\n"));
+    project.write(
+        "mce.yaml",
+        &shop_config(&api, "    top_level_functions: [getItem, create_item, getItme]\n"),
+    );
     let ended = project.run(&["compile"]);
     assert!(ended.out.contains("no function `getItme`; did you mean"), "{ended:?}");
     let (mut client, _) = Client::initialize(&project, VERSION);
     let tools = client.request("tools/list", json!({}));
-    let names: Vec<_> = tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let names: Vec<_> = tools["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
     assert_eq!(&names[5..], ["get_item", "create_item"]);
 }

@@ -52,7 +52,15 @@ const VARIABLES: [&str; 30] = [
 /// What is tested here; `LINT_ENABLED` is where `ruff` is, in `commands.rs`.
 #[test]
 fn every_variable_has_a_test_here() {
-    let tested = [WITHOUT_EFFECT.as_slice(), &OF_PROGRAMS, &OF_SERVERS, &OF_SERVING, &OF_KEPT_PROGRAMS, &["LINT_ENABLED"]].concat();
+    let tested = [
+        WITHOUT_EFFECT.as_slice(),
+        &OF_PROGRAMS,
+        &OF_SERVERS,
+        &OF_SERVING,
+        &OF_KEPT_PROGRAMS,
+        &["LINT_ENABLED"],
+    ]
+    .concat();
     assert_eq!(tested.iter().collect::<BTreeSet<_>>(), VARIABLES.iter().collect());
 }
 
@@ -79,7 +87,13 @@ fn those_that_have_no_effect_say_so() {
     }
 }
 
-const OF_PROGRAMS: [&str; 5] = ["ALLOWED_DOMAINS", "DEBUG", "EXECUTION_TIMEOUT_SECONDS", "MAX_CODE_SIZE_BYTES", "MAX_OUTPUT_SIZE_BYTES"];
+const OF_PROGRAMS: [&str; 5] = [
+    "ALLOWED_DOMAINS",
+    "DEBUG",
+    "EXECUTION_TIMEOUT_SECONDS",
+    "MAX_CODE_SIZE_BYTES",
+    "MAX_OUTPUT_SIZE_BYTES",
+];
 
 #[test]
 fn those_of_programs_bound_what_programs_do() {
@@ -87,10 +101,38 @@ fn those_of_programs_bound_what_programs_do() {
     let fetching = format!("from mce import fetch\nresult = fetch('{}/').status", api.origin());
     let long = "x".repeat(200);
     for (name, value, code, pointer, with, without) in [
-        ("ALLOWED_DOMAINS", "127.0.0.1,b.example", fetching.as_str(), "/data", json!(200), Value::Null),
-        ("EXECUTION_TIMEOUT_SECONDS", "1", "import time\ntime.sleep(1.5)\nresult = 1", "/error/type", json!("timeout"), Value::Null),
-        ("MAX_CODE_SIZE_BYTES", "100", &format!("result = '{long}'"), "/error/type", json!("argument"), Value::Null),
-        ("MAX_OUTPUT_SIZE_BYTES", "2000", "result = 'x' * 3000", "/error/type", json!("output"), Value::Null),
+        (
+            "ALLOWED_DOMAINS",
+            "127.0.0.1,b.example",
+            fetching.as_str(),
+            "/data",
+            json!(200),
+            Value::Null,
+        ),
+        (
+            "EXECUTION_TIMEOUT_SECONDS",
+            "1",
+            "import time\ntime.sleep(1.5)\nresult = 1",
+            "/error/type",
+            json!("timeout"),
+            Value::Null,
+        ),
+        (
+            "MAX_CODE_SIZE_BYTES",
+            "100",
+            &format!("result = '{long}'"),
+            "/error/type",
+            json!("argument"),
+            Value::Null,
+        ),
+        (
+            "MAX_OUTPUT_SIZE_BYTES",
+            "2000",
+            "result = 'x' * 3000",
+            "/error/type",
+            json!("output"),
+            Value::Null,
+        ),
     ] {
         let ran = |project: Project| {
             project.write("p.py", code);
@@ -103,11 +145,20 @@ fn those_of_programs_bound_what_programs_do() {
     for (value, has) in [("true", true), ("false", false)] {
         let project = Project::empty().with("MCE_DEBUG", value);
         project.write("p.py", "1 / 0");
-        assert_eq!(project.run(&["exec", "p.py", "--json"]).json()["error"]["traceback"].is_string(), has);
+        assert_eq!(
+            project.run(&["exec", "p.py", "--json"]).json()["error"]["traceback"].is_string(),
+            has
+        );
     }
 }
 
-const OF_SERVERS: [&str; 5] = ["SHOP_AUTH", "SHOP_BASE_URL", "SHOP_COOKIE", "SHOP_EXTRA_HEADERS", "SWAGGER_CONFIG_FILE"];
+const OF_SERVERS: [&str; 5] = [
+    "SHOP_AUTH",
+    "SHOP_BASE_URL",
+    "SHOP_COOKIE",
+    "SHOP_EXTRA_HEADERS",
+    "SWAGGER_CONFIG_FILE",
+];
 
 #[test]
 fn those_of_servers_say_what_is_sent_and_where() {
@@ -131,10 +182,21 @@ fn those_of_servers_say_what_is_sent_and_where() {
     let header = |name: &str| requests[0].header(name).unwrap_or_default().to_owned();
     assert_eq!(requests[0].target, "/v9/items/7");
     assert_eq!(header("authorization"), "Bearer of-the-variable");
-    assert_eq!((header("cookie"), header("x-tenant")), ("session=of-the-cookie".to_owned(), "blue".to_owned()));
+    assert_eq!(
+        (header("cookie"), header("x-tenant")),
+        ("session=of-the-cookie".to_owned(), "blue".to_owned())
+    );
 }
 
-const OF_SERVING: [&str; 7] = ["COMPILE_ON_STARTUP", "ENABLE_ADDITIONAL_TOOLS", "HOST", "LOG_LEVEL", "PORT", "SANDBOX_MODE", "WARM_POOL_SIZE"];
+const OF_SERVING: [&str; 7] = [
+    "COMPILE_ON_STARTUP",
+    "ENABLE_ADDITIONAL_TOOLS",
+    "HOST",
+    "LOG_LEVEL",
+    "PORT",
+    "SANDBOX_MODE",
+    "WARM_POOL_SIZE",
+];
 
 #[test]
 fn those_of_serving_say_where_what_and_how() {
@@ -143,7 +205,10 @@ fn those_of_serving_say_where_what_and_how() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let refused = Project::empty().with("MCE_PORT", &port).run(&["serve", "--transport", "http"]);
-    assert!(refused.code == 1 && refused.err.contains(&format!("`127.0.0.1:{port}`")), "{refused:?}");
+    assert!(
+        refused.code == 1 && refused.err.contains(&format!("`127.0.0.1:{port}`")),
+        "{refused:?}"
+    );
 
     for (level, is_told) in [("ERROR", false), ("warning", true)] {
         let project = Project::empty().with("MCE_LOG_LEVEL", level);
@@ -154,13 +219,24 @@ fn those_of_serving_say_where_what_and_how() {
     for (value, functions) in [("false", 0), ("true", 3)] {
         let project = Project::empty().with("MCE_COMPILE_ON_STARTUP", value);
         project.write("shop.json", &shop_document().to_string());
-        project.write("mce.yaml", "servers: {shop: {openapi: ./shop.json, base_url: 'http://127.0.0.1:9'}}");
+        project.write(
+            "mce.yaml",
+            "servers: {shop: {openapi: ./shop.json, base_url: 'http://127.0.0.1:9'}}",
+        );
         let (mut client, _) = Client::initialize(&project, VERSION);
-        assert_eq!(client.call("list_servers", json!({})).0["servers"][0]["functions"], json!(functions), "{value}");
+        assert_eq!(
+            client.call("list_servers", json!({})).0["servers"][0]["functions"],
+            json!(functions),
+            "{value}"
+        );
     }
     for (value, tools) in [("false", 5), ("true", 7)] {
         let (mut client, _) = Client::initialize(&Project::empty().with("MCE_ENABLE_ADDITIONAL_TOOLS", value), VERSION);
-        assert_eq!(client.request("tools/list", json!({}))["tools"].as_array().unwrap().len(), tools, "{value}");
+        assert_eq!(
+            client.request("tools/list", json!({}))["tools"].as_array().unwrap().len(),
+            tools,
+            "{value}"
+        );
     }
     let processes = |mode: &str, size: &str, is_enough: &dyn Fn(usize) -> bool| {
         let project = Project::empty().with("MCE_SANDBOX_MODE", mode).with("MCE_WARM_POOL_SIZE", size);
@@ -182,12 +258,21 @@ const OF_KEPT_PROGRAMS: [&str; 4] = ["CACHE_DB_PATH", "CACHE_ENABLED", "CACHE_MA
 fn those_of_kept_programs_say_whether_where_how_many_and_how_long() {
     let kept = |project: &Project| {
         let (mut client, _) = Client::initialize(project, VERSION);
-        let ids: Vec<Value> = ["result = 1", "result = 2", "result = 3"].iter().map(|code| client.run(code)["cache_id"].clone()).collect();
+        let ids: Vec<Value> = ["result = 1", "result = 2", "result = 3"]
+            .iter()
+            .map(|code| client.run(code)["cache_id"].clone())
+            .collect();
         ids
     };
     let listed = |project: &Project| project.run(&["recipes", "list", "--json"]).json().as_array().unwrap().len();
-    assert!(kept(&Project::empty().with("MCE_CACHE_ENABLED", "false")).iter().all(Value::is_null));
-    let few = Project::empty().with("MCE_CACHE_MAX_ENTRIES", "2").with("MCE_CACHE_DB_PATH", "own/cache.db");
+    assert!(
+        kept(&Project::empty().with("MCE_CACHE_ENABLED", "false"))
+            .iter()
+            .all(Value::is_null)
+    );
+    let few = Project::empty()
+        .with("MCE_CACHE_MAX_ENTRIES", "2")
+        .with("MCE_CACHE_DB_PATH", "own/cache.db");
     assert!(kept(&few).iter().all(Value::is_string));
     assert_eq!(listed(&few), 2);
     assert!(few.file("own/cache.db").exists());
