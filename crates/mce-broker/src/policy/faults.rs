@@ -51,8 +51,10 @@ pub fn rule_faults(settings: &Settings, catalog: &Catalog) -> Result<Vec<RuleFau
     if policy.rules.is_empty() && policy.allowed_tools.is_empty() {
         return Ok(Vec::new());
     }
+    let recipes = settings.recipe_server.iter().filter(|server| catalog.view(&server.name).is_ok());
+    let servers: Vec<_> = settings.servers.iter().chain(recipes).cloned().collect();
     let mut judge = Judge {
-        known: Known::of(&settings.servers, catalog)?,
+        known: Known::of(&servers, catalog)?,
         catalog,
         faults: Vec::new(),
     };

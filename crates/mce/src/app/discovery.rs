@@ -1,7 +1,6 @@
 //! What can be called: lists, searches, cards and stubs, from the catalog, as the model and the commands get them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mce_broker::{RuleFault, UpstreamStatus, Upstreams, rule_faults};
@@ -11,7 +10,7 @@ use mce_catalog::lookup::LookupError;
 use mce_catalog::observed;
 use mce_catalog::schema;
 use mce_catalog::text;
-use mce_config::{RECIPES, Settings};
+use mce_config::Settings;
 use mce_sandbox::{Description, FunctionStub, Language};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -97,14 +96,6 @@ impl Discovery {
     /// MCP servers of the settings.
     pub(super) const fn upstreams(&self) -> &Arc<Upstreams> {
         &self.upstreams
-    }
-
-    /// The hash of a file from which the catalog was made, if it is one.
-    pub(super) fn source_hash(&self, file: &Path) -> Option<String> {
-        let view = self.catalog.view(RECIPES).ok()?;
-        let record = self.catalog.store().document(&view.location).ok()??;
-        let source = record.sources.into_iter().find(|source| Path::new(&source.location) == file)?;
-        Some(source.sha256)
     }
 
     /// Keeps the shape of an answer of `server.function`, whose author does not say what it answers with.

@@ -2,9 +2,11 @@
 //! limits of the caller, and for the same client.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use mce_broker::{CallError, CallErrorKind, RecipeRuns};
+use mce_config::RECIPES;
 use mce_sandbox::{BoxFuture, ErrorKind, ProgramError};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -22,12 +24,20 @@ use super::runner::{Runner, ToRun};
 const MAX_DEPTH: usize = 4;
 
 impl Runner {
+    /// The hash of a recipe's file, as it was when its signature was read.
+    fn hash_as_read(&self, file: &Path) -> Option<String> {
+        let catalog = self.discovery.catalog();
+        let record = catalog.store().document(&catalog.view(RECIPES).ok()?.location).ok()??;
+        let source = record.sources.into_iter().find(|source| Path::new(&source.location) == file)?;
+        Some(source.sha256)
+    }
+
     /// The recipe that is called, if it is as it was when its signature was read.
     fn recipe(&self, name: &str, arguments: &Map<String, Value>) -> Result<ToRun, CallError> {
         let refused = |message: String, hint: &str| CallError::new(CallErrorKind::Argument, message).with_hint(hint);
         let recipe = self.saved.get(name);
         let recipe = recipe.map_err(|error| refused(super::chain(&error), error.hint().unwrap_or_default()))?;
-        if self.discovery.source_hash(&recipe.file) != Some(sha256(recipe.source.as_bytes())) {
+        if self.hash_as_read(&recipe.file) != Some(sha256(recipe.source.as_bytes())) {
             let told = format!("the file of the recipe `{name}` has changed since its signature was read");
             return Err(refused(told, "a person reads it anew with `mce compile`"));
         }
