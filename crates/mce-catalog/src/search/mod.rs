@@ -93,6 +93,8 @@ const fn column_weight(column: Column) -> f32 {
     }
 }
 
+/// How much a word that stands for another counts at most, against the other.
+const STAND_IN: f32 = 1.3;
 /// The weight at which a word counts half.
 const HALF_WEIGHT: f32 = 3.0;
 /// How much naming a server counts, against a word that few functions have.
@@ -169,7 +171,8 @@ fn add_concept(
     let mut best = vec![0.0_f32; functions.len()];
     let mut is_in_name = vec![false; functions.len()];
     let mut rarest = 0.0_f32;
-    let mut add = |term: &str, weight: f32| -> Result<bool, StoreError> {
+    // Gives how rare the word is, if it occurs.
+    let mut add = |term: &str, weight: f32, most: f32| -> Result<Option<f32>, StoreError> {
         // Postings come by function, so that equal ones are neighbours.
         let mut here: Vec<(usize, f32)> = Vec::new();
         for posting in Place::all(places, store, term)? {
@@ -184,7 +187,7 @@ fn add_concept(
                 *in_name |= posting.column == Column::Name;
             }
         }
-        let rarity = weight * rarity(functions.len(), u32::try_from(here.len()).unwrap_or(u32::MAX));
+        let rarity = weight * rarity(functions.len(), u32::try_from(here.len()).unwrap_or(u32::MAX)).min(most);
         for (at, here) in &here {
             if let Some(best) = best.get_mut(*at) {
                 *best = best.max(rarity * here / (here + HALF_WEIGHT));
@@ -193,15 +196,20 @@ fn add_concept(
         if !here.is_empty() {
             rarest = rarest.max(rarity);
         }
-        Ok(!here.is_empty())
+        Ok((!here.is_empty()).then_some(rarity))
     };
-    let mut is_known = false;
-    for (term, weight) in &concept.terms {
-        is_known |= add(term, *weight)?;
+    let (mut is_known, mut most) = (false, f32::MAX);
+    for (place, (term, weight)) in concept.terms.iter().enumerate() {
+        let rarity = add(term, *weight, most)?;
+        is_known |= rarity.is_some();
+        // What stands for a word is often rarer than it, and would win over all that has the word itself.
+        if let (0, Some(rarity)) = (place, rarity) {
+            most = rarity * STAND_IN;
+        }
     }
     if !is_known && let Some((term, _)) = concept.terms.first() {
         for (near, weight) in nearest(&store.vocabulary()?, term) {
-            add(&near, weight)?;
+            add(&near, weight, f32::MAX)?;
         }
     }
     for place in places {
