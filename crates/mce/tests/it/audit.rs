@@ -97,9 +97,13 @@ fn a_call_that_is_killed_at_any_moment_leaves_a_log_that_tells_what_is_unknown()
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command
     };
-    let started = Instant::now();
-    assert!(call().status().unwrap().success());
-    let usual = started.elapsed() * 6 / 5;
+    // Twice what the slowest of some takes: where the machine is busy, some must come to their end all the same.
+    let taken = (0..5).map(|_| {
+        let started = Instant::now();
+        assert!(call().status().unwrap().success());
+        started.elapsed()
+    });
+    let usual = taken.max().unwrap() * 2;
     for moment in 0..MOMENTS {
         let mut child = call().spawn().unwrap();
         std::thread::sleep(usual * moment / MOMENTS);
@@ -116,7 +120,7 @@ fn a_call_that_is_killed_at_any_moment_leaves_a_log_that_tells_what_is_unknown()
     // What was sent is on record; what has no outcome is said to be unknown.
     assert!(outcomes <= sent && sent <= intents, "{outcomes} {sent} {intents}");
     assert_eq!(unknown, intents - outcomes, "{unknown}");
-    assert!(unknown > 0 && outcomes > 1, "{unknown} {outcomes}");
+    assert!(unknown > 0 && outcomes > 5, "{unknown} {outcomes}");
     let verified = project.run(&["audit", "verify"]);
     assert_eq!(
         (verified.code, verified.out.contains("all as they were written")),
