@@ -36,18 +36,22 @@ impl Digests {
     /// As [`Http::send`].
     pub(crate) async fn send(&self, http: &Http, server: &str, request: Request, user: &DigestUser) -> Result<RawAnswer, CallError> {
         let again = request.try_clone();
-        let prove = |request: &mut Request| {
+        let with_proof = |request: &mut Request| {
             if let Some(known) = self.challenges().get_mut(server) {
                 prove(request, known, user);
             }
         };
-        let answer = http.send_proven(request, prove).await?;
-        let challenge = (answer.status == 401).then(|| challenge(&answer.headers)).flatten();
-        let (Some(challenge), Some(again)) = (challenge, again) else {
+        let answer = http.send_proven(request, with_proof).await?;
+        let new = || (answer.status == 401).then(|| challenge(&answer.headers)).flatten();
+        let (Some(challenge), Some(mut trial), Some(again)) = (new(), new(), again) else {
             return Ok(answer);
         };
+        // Without a proof it would be refused once more. The first one of a challenge is the one that is sent.
+        if !again.try_clone().is_some_and(|mut again| prove(&mut again, &mut trial, user)) {
+            return Ok(answer);
+        }
         self.challenges().insert(server.to_owned(), challenge);
-        http.send_proven(again, prove).await
+        http.send_proven(again, with_proof).await
     }
 
     fn challenges(&self) -> MutexGuard<'_, BTreeMap<String, DigestClient>> {
@@ -71,8 +75,8 @@ fn challenge(headers: &HeaderMap) -> Option<DigestClient> {
     })
 }
 
-/// Adds the proof, if one can be made.
-fn prove(request: &mut Request, challenge: &mut DigestClient, user: &DigestUser) {
+/// Adds the proof; says whether there is one.
+fn prove(request: &mut Request, challenge: &mut DigestClient, user: &DigestUser) -> bool {
     let url = request.url();
     let uri = url
         .query()
@@ -85,7 +89,9 @@ fn prove(request: &mut Request, challenge: &mut DigestClient, user: &DigestUser)
         method: request.method().as_str(),
         body,
     });
-    if let Some(value) = proof.ok().and_then(|proof| HeaderValue::from_str(&proof).ok()) {
-        request.headers_mut().insert(AUTHORIZATION, value);
-    }
+    let Some(value) = proof.ok().and_then(|proof| HeaderValue::from_str(&proof).ok()) else {
+        return false;
+    };
+    request.headers_mut().insert(AUTHORIZATION, value);
+    true
 }

@@ -232,7 +232,8 @@ impl Hop {
 
     fn facts<'a>(&'a self, run: &'a RunContext) -> Facts<'a> {
         let effect = FetchRequest::effect(self.method.as_str());
-        Facts::of_fetch(run, self.method.as_str(), effect, self.url.as_str(), self.body.as_deref())
+        let method = (self.method.as_str(), effect);
+        Facts::of_fetch(run, method, self.url.as_str(), &self.headers, self.body.as_deref())
     }
 
     fn function(&self) -> String {

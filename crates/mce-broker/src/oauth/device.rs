@@ -14,6 +14,7 @@ use url::form_urlencoded::Serializer;
 
 use super::client::{Client, GrantKind, client, signed_form};
 use super::discovery::device_endpoint;
+use super::guarded_client::Trouble;
 use super::login::{Found, LoggedIn, issuer, keep, resource, scopes_for};
 use super::login_error::LoginError;
 use super::session::Session;
@@ -163,12 +164,11 @@ impl DeviceLogin {
                 .question()
                 .ok_or_else(|| failed("its token endpoint cannot be used".to_owned()))?;
             let sent = self.session.http.send(request).await;
-            let (status, trouble) = match (sent, self.session.http.trouble()) {
+            let trouble = match (sent, self.session.http.trouble()) {
                 (Ok(answer), None) => return self.keep(&answer.body).await,
-                (Ok(answer), Some(trouble)) => (Some(answer.status), trouble),
-                (Err(trouble), _) => (None, trouble),
+                (Ok(_), Some(trouble)) | (Err(trouble), _) => trouble,
             };
-            match step(status, trouble.code.as_deref(), &mut interval) {
+            match step(&trouble, &mut interval) {
                 Step::Wait => {}
                 Step::Denied => {
                     let reason = trouble.words;
@@ -228,9 +228,9 @@ fn web_url(text: &str) -> Option<Url> {
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
 }
 
-/// What to do after a refusal; no status: there was no answer. (RFC 8628, 3.5)
-fn step(status: Option<u16>, code: Option<&str>, interval: &mut Duration) -> Step {
-    match code {
+/// What to do after a refusal, or without an answer. (RFC 8628, 3.5)
+fn step(trouble: &Trouble, interval: &mut Duration) -> Step {
+    match trouble.code.as_deref() {
         Some("authorization_pending") => Step::Wait,
         Some("slow_down") => {
             *interval += INTERVAL;
@@ -238,7 +238,7 @@ fn step(status: Option<u16>, code: Option<&str>, interval: &mut Duration) -> Ste
         }
         Some("access_denied") => Step::Denied,
         Some("expired_token") => Step::Expired,
-        None if status.is_none_or(|status| status >= 500) => {
+        None if trouble.may_pass => {
             *interval = interval.saturating_mul(2).min(INTERVALS.1);
             Step::Wait
         }
@@ -252,22 +252,26 @@ mod tests {
 
     #[test]
     fn the_server_says_whether_and_how_fast_it_is_asked_again() {
-        for (status, code, expected, seconds) in [
-            (Some(400), Some("authorization_pending"), Step::Wait, 5),
-            (Some(400), Some("slow_down"), Step::Wait, 10),
-            (Some(400), Some("access_denied"), Step::Denied, 5),
-            (Some(400), Some("expired_token"), Step::Expired, 5),
-            (Some(401), Some("invalid_client"), Step::Failed, 5),
-            (Some(404), None, Step::Failed, 5),
-            (Some(503), None, Step::Wait, 10),
-            (None, None, Step::Wait, 10),
+        let trouble = |code: Option<&str>, may_pass| Trouble {
+            code: code.map(str::to_owned),
+            words: String::new(),
+            may_pass,
+        };
+        for (code, may_pass, expected, seconds) in [
+            (Some("authorization_pending"), false, Step::Wait, 5),
+            (Some("slow_down"), false, Step::Wait, 10),
+            (Some("access_denied"), false, Step::Denied, 5),
+            (Some("expired_token"), false, Step::Expired, 5),
+            (Some("invalid_client"), false, Step::Failed, 5),
+            (None, false, Step::Failed, 5),
+            (None, true, Step::Wait, 10),
         ] {
             let mut interval = INTERVAL;
-            assert_eq!(step(status, code, &mut interval), expected, "{status:?} {code:?}");
-            assert_eq!(interval.as_secs(), seconds, "{status:?} {code:?}");
+            assert_eq!(step(&trouble(code, may_pass), &mut interval), expected, "{code:?} {may_pass}");
+            assert_eq!(interval.as_secs(), seconds, "{code:?} {may_pass}");
         }
         let mut interval = Duration::from_secs(50);
-        step(None, None, &mut interval);
+        step(&trouble(None, true), &mut interval);
         assert_eq!(interval, INTERVALS.1);
     }
 

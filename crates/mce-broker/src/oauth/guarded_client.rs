@@ -65,6 +65,7 @@ impl Way {
                 let filled = filled.map_err(|error| Trouble {
                     code: None,
                     words: error.to_string(),
+                    may_pass: false,
                 })?;
                 Ok(filled.connection.clone())
             }
@@ -79,6 +80,8 @@ pub(super) struct Trouble {
     /// `error` of OAuth, if it is one. (RFC 6749, 5.2)
     pub(super) code: Option<String>,
     pub(super) words: String,
+    /// That it may work later: the other side could not be reached.
+    pub(super) may_pass: bool,
 }
 
 impl GuardedClient {
@@ -148,11 +151,13 @@ impl GuardedClient {
             .map_err(|error| Trouble {
                 code: None,
                 words: format!("`{host}`: {error}"),
+                may_pass: true,
             })?;
         if !is_read && (300..400).contains(&answer.status) {
             return Err(Trouble {
                 code: None,
                 words: format!("`{host}` redirects a request that holds secrets"),
+                may_pass: false,
             });
         }
         Ok(answer)
@@ -182,6 +187,7 @@ impl GuardedClient {
         let refused = |why: &str| Trouble {
             code: None,
             words: format!("`{}` may not be reached for a login: {why}", host_of(url)),
+            may_pass: false,
         };
         let is_same_host = url.host() == self.server.host();
         let is_local = is_loopback(&self.server) && is_loopback(url);
@@ -243,7 +249,11 @@ fn refusal(answer: &RawAnswer) -> Option<Trouble> {
         (Some(code), None) => format!("`{code}`"),
         (None, _) => format!("status {}", answer.status),
     };
-    Some(Trouble { code, words })
+    Some(Trouble {
+        code,
+        words,
+        may_pass: answer.status >= 500,
+    })
 }
 
 /// A text of a server, in one line, fit for a terminal.

@@ -368,9 +368,8 @@ impl Session {
     /// Remembers scopes for the next login.
     pub(crate) async fn want(&self, scopes: &str) {
         let lacks = |grant: &Grant| {
-            scopes
-                .split_whitespace()
-                .any(|scope| !grant.wanted.iter().any(|known| known == scope))
+            let mut scopes = scopes.split_whitespace();
+            grant.wanted.len() < MAX_WANTED && scopes.any(|scope| !grant.wanted.iter().any(|known| known == scope))
         };
         if !self.grant().is_some_and(|grant| lacks(&grant)) {
             return;

@@ -27,6 +27,8 @@ pub(crate) struct Permit<'p> {
     decision: Decision,
     /// The rule of whose budget it is one.
     rule: Option<&'p PolicyRule>,
+    /// Whether it was used up.
+    has_spent: bool,
     yes: Option<Yes>,
 }
 
@@ -69,7 +71,12 @@ impl Broker {
             let (decision, rule) = self.policy.decide(facts)?;
             let asked = self.approve(decision.clone(), facts, client).await;
             let (decision, yes) = asked.map_err(|error| error.with_decision(decision))?;
-            Ok(Permit { decision, rule, yes })
+            Ok(Permit {
+                decision,
+                rule,
+                has_spent: false,
+                yes,
+            })
         };
         permitted.await.map_err(|error: CallError| self.without_secrets(error))
     }
@@ -87,6 +94,7 @@ impl Broker {
     fn used_up(&self, permit: &mut Permit<'_>, facts: &Facts<'_>) -> Result<Decision, CallError> {
         if let Some(rule) = permit.rule {
             self.policy.check_budget(facts, rule, true)?;
+            permit.has_spent = true;
         }
         if let Some(yes) = &mut permit.yes
             && matches!(yes.place, Place::Ledger)
@@ -103,9 +111,12 @@ impl Broker {
         Ok(permit.decision.clone())
     }
 
-    /// Keeps the yes for when the same call is made again, since this one was not sent after all.
+    /// Keeps the yes for when the same call is made again, and takes back what was counted, since this one was not sent after all.
     pub(crate) fn give_back(&self, permit: Permit<'_>, facts: &Facts<'_>) {
         let time = self.policy.settings.approval;
+        if let Some(rule) = permit.rule.filter(|_| permit.has_spent) {
+            self.policy.unspend(&facts.run.id, rule);
+        }
         let Some(mut yes) = permit.yes else { return };
         let claimed = match std::mem::replace(&mut yes.place, Place::Ledger) {
             Place::Ledger => return,

@@ -15,7 +15,7 @@ use super::rules::{first_match, scope};
 use crate::call_error::CallError;
 use crate::run_context::Asker;
 
-/// Runs whose calls are counted; more are never under way at the same time.
+/// Runs whose calls are counted, those that called last; more are never under way at the same time.
 const MAX_RUNS: usize = 2048;
 /// What the policy keeps across restarts, in the data directory.
 const FILE_NAME: &str = "approvals.db";
@@ -129,6 +129,9 @@ impl Policy {
             (limits, true) => self.approvals.spend(&rule.name, limits, now),
             (limits, false) => self.approvals.reached(&rule.name, limits, now),
         };
+        if spends && !matches!(reached, Ok(None)) {
+            self.unspend_in_run(&facts.run.id, rule);
+        }
         let reached = reached.map_err(|error| {
             let message = format!("the calls that {} allows cannot be counted, so that none is made", named(rule));
             CallError::policy(message).with_internal(format!("budget: {error}: {:?}", std::error::Error::source(&error)))
@@ -143,22 +146,37 @@ impl Policy {
     /// Whether a rule may be used once more in a run, which then counts if it `spends`.
     fn may_be_used(&self, run: &str, rule: &str, (limit, spends): (u32, bool)) -> bool {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        if !runs.iter().any(|uses| uses.run == run) {
-            if runs.len() >= MAX_RUNS {
-                runs.pop_front();
-            }
-            runs.push_back(RunUses {
-                run: run.to_owned(),
-                rules: HashMap::new(),
-            });
-        }
-        let Some(uses) = runs.iter_mut().rev().find(|uses| uses.run == run) else {
-            return false;
-        };
+        let known = runs.iter().rposition(|uses| uses.run == run);
+        let mut uses = known.and_then(|place| runs.remove(place)).unwrap_or_else(|| RunUses {
+            run: run.to_owned(),
+            rules: HashMap::new(),
+        });
         let used = uses.rules.entry(rule.to_owned()).or_default();
         let may_be_used = *used < limit;
         *used += u32::from(may_be_used && spends);
+        if runs.len() >= MAX_RUNS {
+            runs.pop_front();
+        }
+        runs.push_back(uses);
         may_be_used
+    }
+
+    /// Takes back what a call used up of a rule's budget that was not sent after all.
+    pub(super) fn unspend(&self, run: &str, rule: &PolicyRule) {
+        self.unspend_in_run(run, rule);
+        if !limits(rule).is_empty()
+            && let Err(error) = self.approvals.unspend(&rule.name)
+        {
+            tracing::warn!("a call counts that was not made: {error}");
+        }
+    }
+
+    fn unspend_in_run(&self, run: &str, rule: &PolicyRule) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let uses = runs.iter_mut().rev().find(|uses| uses.run == run);
+        if let Some(used) = uses.and_then(|uses| uses.rules.get_mut(&rule.name)) {
+            *used = used.saturating_sub(1);
+        }
     }
 }
 
@@ -184,5 +202,80 @@ fn named(rule: &PolicyRule) -> String {
         format!("the rule `{place}`")
     } else {
         format!("the rule `{}` (`{place}`)", rule.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use reqwest::header::HeaderMap;
+
+    use super::*;
+    use crate::run_context::RunContext;
+
+    fn policy(folder: &Path) -> Policy {
+        Policy {
+            settings: PolicySettings {
+                rules: Vec::new(),
+                is_read_only: false,
+                allowed_tools: Vec::new(),
+                allowed_projects: Vec::new(),
+                approval: Duration::ZERO,
+            },
+            approvals: Approvals::new(&folder.join(FILE_NAME)),
+            runs: Mutex::default(),
+        }
+    }
+
+    #[test]
+    fn only_calls_that_are_sent_use_up_a_budget() {
+        let folder = tempfile::tempdir().unwrap();
+        let policy = policy(folder.path());
+        let rule = PolicyRule {
+            name: "few".to_owned(),
+            budget: Budget {
+                per_run: Some(3),
+                per_minute: Some(2),
+                per_day: None,
+            },
+            ..PolicyRule::default()
+        };
+        let headers = HeaderMap::new();
+        let uses = |run: &str, spends| {
+            let run = RunContext::new(run, Asker::Model);
+            let facts = Facts::of_fetch(&run, ("GET", Effect::Read), "https://a.example/", &headers, None);
+            policy.check_budget(&facts, &rule, spends).map_err(|error| error.to_string())
+        };
+        let in_run = |run: &str| policy.runs.lock().unwrap().iter().find(|uses| uses.run == run).unwrap().rules["few"];
+        for _ in 0..2 {
+            uses("one", true).unwrap();
+        }
+        // What the minute refuses does not count for the run.
+        for _ in 0..5 {
+            assert!(uses("one", true).unwrap_err().contains("in a minute"));
+        }
+        assert_eq!(in_run("one"), 2);
+        // One that was not sent after all counts neither for the run nor for the minute.
+        policy.unspend("one", &rule);
+        assert_eq!(in_run("one"), 1);
+        uses("one", true).unwrap();
+        assert!(uses("two", true).unwrap_err().contains("in a minute"));
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_not_forgotten_for_those_that_came_after_it() {
+        let policy = policy(Path::new("/nowhere"));
+        assert!(policy.may_be_used("long", "few", (2, true)));
+        for number in 0..MAX_RUNS * 2 {
+            policy.may_be_used(&number.to_string(), "few", (2, true));
+            if number == MAX_RUNS / 2 {
+                assert!(policy.may_be_used("long", "few", (2, true)));
+            }
+            if number % (MAX_RUNS / 2) == 0 && number > MAX_RUNS / 2 {
+                assert!(!policy.may_be_used("long", "few", (2, true)), "{number}");
+            }
+        }
+        assert!(policy.runs.lock().unwrap().len() <= MAX_RUNS);
     }
 }

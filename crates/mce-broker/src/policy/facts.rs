@@ -5,11 +5,13 @@ use std::sync::OnceLock;
 use mce_catalog::function::{Effect, Location, ParameterEncoding, Style, Target};
 use mce_catalog::view::{ArgumentPlace, FilledArgument};
 use mce_config::{Origin, ServerSettings};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::Arguments;
 use crate::call::CallRequest;
 use crate::function_source::FoundFunction;
+use crate::hex::sha256_hex;
 use crate::json_text::{canonical, find_big_integer, has_long_number};
 use crate::run_context::RunContext;
 
@@ -41,7 +43,11 @@ pub(crate) struct Facts<'a> {
 #[derive(Debug, Clone, Copy)]
 enum Called<'a> {
     Function(&'a FoundFunction, &'a Arguments<'a>),
-    Fetch { url: &'a str, body: Option<&'a [u8]> },
+    Fetch {
+        url: &'a str,
+        headers: &'a HeaderMap,
+        body: Option<&'a [u8]>,
+    },
 }
 
 impl<'a> Facts<'a> {
@@ -68,7 +74,13 @@ impl<'a> Facts<'a> {
     }
 
     /// Those of a request of a program's own: the function `fetch` of the server `mce`.
-    pub(crate) fn of_fetch(run: &'a RunContext, method: &'a str, effect: Effect, url: &'a str, body: Option<&'a [u8]>) -> Self {
+    pub(crate) fn of_fetch(
+        run: &'a RunContext,
+        (method, effect): (&'a str, Effect),
+        url: &'a str,
+        headers: &'a HeaderMap,
+        body: Option<&'a [u8]>,
+    ) -> Self {
         Self {
             run,
             servers: [FETCH_SERVER; 2],
@@ -77,7 +89,7 @@ impl<'a> Facts<'a> {
             effect,
             is_recipe: false,
             page: None,
-            called: Called::Fetch { url, body },
+            called: Called::Fetch { url, headers, body },
             names: OnceLock::new(),
             arguments: OnceLock::new(),
         }
@@ -120,9 +132,18 @@ impl<'a> Facts<'a> {
     pub(crate) fn arguments(&self) -> &Value {
         self.arguments.get_or_init(|| match self.called {
             Called::Function(found, arguments) => sent(found, arguments),
-            Called::Fetch { url, body } => {
+            Called::Fetch { url, headers, body } => {
                 let body = body.map(|body| String::from_utf8_lossy(body));
-                json!({"method": self.operation, "url": url, "body": body})
+                let mut fields = Map::new();
+                for name in headers.keys() {
+                    let values = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+                    fields.insert(name.to_string(), values.collect::<Vec<_>>().join(", ").into());
+                }
+                let mut sent = json!({"method": self.operation, "url": url, "body": body});
+                if let (Some(sent), false) = (sent.as_object_mut(), fields.is_empty()) {
+                    sent.insert("headers".to_owned(), fields.into());
+                }
+                sent
             }
         })
     }
@@ -155,10 +176,20 @@ impl<'a> Facts<'a> {
     pub(crate) fn canonical(&self) -> String {
         let body = match self.called {
             Called::Function(_, arguments) => arguments.body.as_ref().map(|body| canonical(body.text.get())),
-            Called::Fetch { .. } => None,
+            // What is no text looks like another.
+            Called::Fetch { headers, body, .. } => Some(exact_digest(headers, body)),
         };
         json!([self.function, self.operation, sorted(self.arguments()), body, self.page]).to_string()
     }
+}
+
+/// A hash of each byte of a request but those of its method and URL.
+fn exact_digest(headers: &HeaderMap, body: Option<&[u8]>) -> String {
+    let field = |(name, value): (&HeaderName, &HeaderValue)| [name.as_str().as_bytes(), b":", value.as_bytes(), b"\n"].concat();
+    let mut bytes: Vec<Vec<u8>> = headers.iter().map(field).collect();
+    bytes.sort();
+    bytes.push(body.map_or_else(Vec::new, |body| [b"\n", body].concat()));
+    sha256_hex(bytes.concat())
 }
 
 /// All names of a function: in both languages, its own, and with each name of its server.
@@ -217,5 +248,34 @@ fn sorted(value: &Value) -> Value {
         }
         Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
         scalar @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => scalar.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run_context::Asker;
+
+    #[test]
+    fn a_request_with_other_header_fields_or_bytes_is_another_call() {
+        let run = RunContext::new("run", Asker::Model);
+        let canonical = |fields: &[(&'static str, &'static str)], body: Option<&[u8]>| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in fields {
+                headers.append(*name, HeaderValue::from_static(value));
+            }
+            let facts = Facts::of_fetch(&run, ("DELETE", Effect::Destructive), "https://a.example/x", &headers, body);
+            facts.canonical()
+        };
+        let one = canonical(&[("x-a", "1"), ("x-b", "2")], Some(b"\xff"));
+        assert_eq!(one, canonical(&[("x-b", "2"), ("x-a", "1")], Some(b"\xff")));
+        for other in [
+            canonical(&[("x-a", "1")], Some(b"\xff")),
+            canonical(&[("x-a", "2"), ("x-b", "2")], Some(b"\xff")),
+            canonical(&[("x-a", "1"), ("x-b", "2")], Some(b"\xfe")),
+            canonical(&[("x-a", "1"), ("x-b", "2")], None),
+        ] {
+            assert_ne!(one, other);
+        }
     }
 }

@@ -143,7 +143,7 @@ pub(crate) struct OneYes {
 /// The ledger.
 #[derive(Debug)]
 pub struct Approvals {
-    file: PathBuf,
+    pub(super) file: PathBuf,
     // SQLite connections are not `Sync`; each use takes about a millisecond.
     connection: Mutex<Option<Connection>>,
 }
@@ -355,6 +355,14 @@ impl Approvals {
         };
         self.with(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            // A later no counts more than an earlier yes.
+            let since_then = "SELECT 1 FROM approvals WHERE digest = ?1 AND state = 'denied' AND expires_ms > ?2";
+            if transaction
+                .prepare_cached(since_then)?
+                .exists(params![question.digest, milliseconds(now)])?
+            {
+                return Ok(());
+            }
             transaction.execute("DELETE FROM approvals WHERE digest = ?1", [question.digest])?;
             insert(&transaction, question, &yes, "approved")?;
             transaction.commit()?;
@@ -378,6 +386,11 @@ impl Approvals {
                 Some((id, state)) if state == "denied" => Standing::Denied(id),
                 Some((id, _)) => Standing::Waiting(id),
                 None => {
+                    let count = "SELECT count(*) FROM approvals WHERE state = 'waiting'";
+                    let waiting: i64 = transaction.query_row(count, [], |row| row.get(0))?;
+                    if waiting >= MAX_WAITING {
+                        return Err(ApprovalError::TooMany);
+                    }
                     let expires_ms = milliseconds(now + time);
                     let asked = OneYes { id, expires_ms };
                     insert(&transaction, question, &asked, "waiting")?;
@@ -404,10 +417,6 @@ impl Approvals {
 }
 
 fn insert(connection: &Connection, question: Question<'_>, yes: &OneYes, state: &str) -> Result<(), ApprovalError> {
-    let waiting: i64 = connection.query_row("SELECT count(*) FROM approvals", [], |row| row.get(0))?;
-    if waiting >= MAX_WAITING {
-        return Err(ApprovalError::TooMany);
-    }
     let Question {
         digest,
         function,
@@ -492,6 +501,36 @@ mod tests {
             client: None,
             rule: "default",
         }
+    }
+
+    #[test]
+    fn a_yes_that_was_not_used_comes_back_but_not_over_a_later_no() {
+        let folder = tempfile::tempdir().unwrap();
+        let approvals = Approvals::new(&folder.path().join("approvals.db"));
+        let start = UNIX_EPOCH + Duration::from_secs(1000);
+        let time = Duration::from_mins(10);
+        let yes = |id: &str| OneYes {
+            id: id.to_owned(),
+            expires_ms: milliseconds(start + time),
+        };
+        approvals.give_back(question("one"), Some(yes("first")), (start, time)).unwrap();
+        assert!(approvals.is_approved(question("one"), start).unwrap());
+        let claimed = approvals.claim(question("one"), start).unwrap().unwrap();
+        assert!(approvals.claim(question("one"), start).unwrap().is_none());
+        let Standing::Waiting(id) = approvals.ask(question("one"), start, time).unwrap() else {
+            panic!("it does not wait");
+        };
+        approvals
+            .with(|connection| Ok(connection.execute("UPDATE approvals SET state = 'denied' WHERE id = ?1", [&id])?))
+            .unwrap();
+        approvals.give_back(question("one"), Some(claimed), (start, time)).unwrap();
+        assert!(matches!(approvals.ask(question("one"), start, time).unwrap(), Standing::Denied(_)));
+        // However many wait, a yes that is given back is kept.
+        for number in 0..MAX_WAITING {
+            approvals.ask(question(&number.to_string()), start, time).unwrap();
+        }
+        approvals.give_back(question("another"), None, (start, time)).unwrap();
+        assert!(approvals.is_approved(question("another"), start).unwrap());
     }
 
     #[test]

@@ -32,13 +32,28 @@ impl Approvals {
         })
     }
 
+    /// Takes back one use of a rule, for a call that was not sent after all.
+    pub(crate) fn unspend(&self, rule: &str) -> Result<(), ApprovalError> {
+        self.with(|connection| {
+            let newest = "DELETE FROM uses WHERE rowid = (SELECT rowid FROM uses WHERE rule = ?1 ORDER BY at_ms DESC LIMIT 1)";
+            connection.execute(newest, [rule])?;
+            Ok(())
+        })
+    }
+
     /// How often a rule was used in a time that ends now.
     pub(crate) fn used(&self, rule: &str, time: Duration, now: SystemTime) -> Result<u32, ApprovalError> {
+        if !self.file.exists() {
+            return Ok(0);
+        }
         self.with(|connection| Ok(u32::try_from(used(connection, rule, since(now, time))?).unwrap_or(u32::MAX)))
     }
 
     /// The limit of a rule that is reached, if one is. Counts nothing.
     pub(crate) fn reached(&self, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> Result<Option<u32>, ApprovalError> {
+        if !self.file.exists() {
+            return Ok(None);
+        }
         self.with(|connection| Ok(reached(connection, rule, limits, now)?))
     }
 }
