@@ -183,7 +183,7 @@ impl Broker {
     ///
     /// # Errors
     ///
-    /// [`CallError`]; for the kinds `Argument`, `Policy` and `Approval` nothing was sent.
+    /// [`CallError`]; for the kinds `Argument`, `Policy` and `Approval` nothing was sent, but what a recipe read.
     pub async fn call(&self, request: CallRequest<'_>) -> Result<Answer, CallError> {
         let outcome = match self.options.functions.find(request.function) {
             Ok(found) => self
@@ -193,7 +193,7 @@ impl Broker {
             Err(error) => Err(self.without_secrets(error)),
         };
         outcome.inspect_err(|error| {
-            if error.is_refusal() {
+            if error.is_refusal() && !error.is_on_record() {
                 self.audit.refuse(request.run, request.function, error, error.decision());
             }
         })
@@ -248,7 +248,7 @@ impl Broker {
         if outcome.as_ref().is_err_and(|error| error.status() == Some(401)) {
             self.upstreams.vault().drop_refused(&server.name).await;
         }
-        let outcome = outcome.map_err(|error| self.without_secrets(error));
+        let outcome = outcome.map_err(|error| self.without_secrets(error).on_record());
         intent.end_call(outcome.as_ref());
         outcome
     }

@@ -37,6 +37,7 @@ pub struct CallError {
     result: Option<Box<RawValue>>,
     attempts: u32,
     decision: Option<Box<Decision>>,
+    is_on_record: bool,
 }
 
 /// Kinds of failures, as the program sees them.
@@ -99,6 +100,7 @@ impl CallError {
             result: None,
             attempts: 1,
             decision: None,
+            is_on_record: false,
         }
     }
 
@@ -163,6 +165,18 @@ impl CallError {
     /// What the policy decided, where that ended the call.
     pub(crate) fn decision(&self) -> Option<&Decision> {
         self.decision.as_deref()
+    }
+
+    /// The same, when the audit log has it already.
+    #[must_use]
+    pub(crate) const fn on_record(mut self) -> Self {
+        self.is_on_record = true;
+        self
+    }
+
+    /// Whether the audit log has it already: as the outcome of an intent, or as a refusal.
+    pub(crate) const fn is_on_record(&self) -> bool {
+        self.is_on_record
     }
 
     /// Whether it was not allowed, so that nothing was sent.

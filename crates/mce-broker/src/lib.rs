@@ -60,7 +60,7 @@ pub use policy::{
     ApprovalAnswer, ApprovalError, Approvals, BudgetUse, Decision, Explanation, KeptApproval, PassedRule, PendingApproval, RuleFault,
     escaped, is_glob_match, rule_faults, scope,
 };
-pub use recipe_runs::RecipeRuns;
+pub use recipe_runs::{ReadyRecipe, RecipeRuns};
 pub use recipes::{NewRecipe, Recipe, RecipeError, Recipes};
 pub use results::{ResultError, ResultLimits, Results};
 pub use run_context::{Asker, RunContext};

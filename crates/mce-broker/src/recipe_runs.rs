@@ -8,9 +8,12 @@ use serde_json::{Map, Value};
 
 use crate::call_error::CallError;
 
+/// A recipe that may run and has its turn: runs it and gives its value. Nothing happens before it is polled; dropping it ends the run.
+pub type ReadyRecipe<'a> = BoxFuture<'a, Result<Box<RawValue>, CallError>>;
+
 /// Runs recipes for whoever calls them.
 pub trait RecipeRuns: fmt::Debug + Send + Sync {
-    /// Runs the recipe of this name with these values for its variables, which fit its signature, and gives its value. Dropping the
-    /// future ends the run.
-    fn run<'a>(&'a self, name: &'a str, arguments: Map<String, Value>) -> BoxFuture<'a, Result<Box<RawValue>, CallError>>;
+    /// Makes the recipe of this name ready to run with these values for its variables, which fit its signature: refuses one that may
+    /// not run, and waits for its turn.
+    fn ready<'a>(&'a self, name: &'a str, arguments: Map<String, Value>) -> BoxFuture<'a, Result<ReadyRecipe<'a>, CallError>>;
 }

@@ -2,7 +2,9 @@
 //! begin with a block of comments that says what its text does not. They neither expire nor go for others.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::{Metadata, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -87,7 +89,15 @@ pub enum SavedRecipeError {
         /// The file.
         file: PathBuf,
     },
-    /// The file cannot be read or written.
+    /// More files than are read.
+    #[error("`{}` has {count} recipes, and only the first {MAX_RECIPES} by name are read", folder.display())]
+    TooMany {
+        /// The folder.
+        folder: PathBuf,
+        /// Its files of programs.
+        count: usize,
+    },
+    /// The folder or the file cannot be read or written.
     #[error("failed to use a recipe's file")]
     File {
         /// Names the file.
@@ -106,7 +116,7 @@ impl SavedRecipeError {
             Self::Unknown { .. } => Some("`mce recipes list` shows all"),
             Self::Taken { .. } => Some("`--replace` writes it anew"),
             Self::Block { .. } => Some("`mce recipes save NAME --replace FILE` writes it anew"),
-            Self::TooLarge { .. } | Self::File { .. } => None,
+            Self::TooLarge { .. } | Self::TooMany { .. } | Self::File { .. } => None,
         }
     }
 }
@@ -123,15 +133,20 @@ impl SavedRecipes {
         Self { folder }
     }
 
-    /// All recipes by name, or why one of these files is none.
+    /// All recipes by name, or why one of these files is none. The last is why there are not more of them, if there could be.
     pub fn all(&self) -> Vec<Result<SavedRecipe, SavedRecipeError>> {
-        let entries = fs_err::read_dir(&self.folder).into_iter().flatten().flatten();
-        let mut files: Vec<PathBuf> = entries
-            .map(|entry| entry.path())
-            .filter(|file| language_of(file).is_some() && file.is_file())
-            .collect();
+        let (mut files, mut fault) = match self.files() {
+            Ok(files) => (files, None),
+            Err(source) => (Vec::new(), Some(SavedRecipeError::File { source })),
+        };
         files.sort();
-        files.truncate(MAX_RECIPES);
+        if files.len() > MAX_RECIPES {
+            fault = Some(SavedRecipeError::TooMany {
+                folder: self.folder.clone(),
+                count: files.len(),
+            });
+            files.truncate(MAX_RECIPES);
+        }
         let mut seen: Vec<String> = Vec::new();
         let read = files.iter().map(|file| {
             let recipe = read(file)?;
@@ -144,7 +159,21 @@ impl SavedRecipes {
             seen.push(recipe.name.clone());
             Ok(recipe)
         });
-        read.collect()
+        read.chain(fault.map(Err)).collect()
+    }
+
+    /// Files of programs. A folder that is not there has none.
+    fn files(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = match fs_err::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        // What cannot be looked at is told when it is read.
+        let is_file = |file: &Path| fs_err::metadata(file).map_or(true, |facts| facts.is_file());
+        let files = entries.map(|entry| entry.map(|entry| entry.path()));
+        files
+            .filter(|file| file.as_ref().map_or(true, |file| language_of(file).is_some() && is_file(file)))
+            .collect()
     }
 
     /// The recipe of this name.
@@ -187,10 +216,13 @@ impl SavedRecipes {
             return Err(SavedRecipeError::TooLarge { file });
         }
         fs_err::create_dir_all(&self.folder)?;
-        // Who reads sees the old text or the new one.
-        let part = self.folder.join(format!(".{name}.part"));
-        fs_err::write(&part, whole)?;
-        fs_err::rename(&part, &file)?;
+        match write(&file, known.as_deref(), &whole, replaces) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let name = name.to_owned();
+                return Err(SavedRecipeError::Taken { name, file });
+            }
+            written => written?,
+        }
         if let Some(other) = known.filter(|known| *known != file) {
             fs_err::remove_file(other)?;
         }
@@ -255,6 +287,37 @@ fn language_of(file: &Path) -> Option<&'static str> {
 fn comment_of(language: &str) -> &'static str {
     let known = LANGUAGES.iter().find(|(known, ..)| *known == language);
     known.map_or("#", |(_, _, comment)| comment)
+}
+
+/// Writes a recipe's file as a whole, through symbolic links, with mode and owner of the one that was there.
+fn write(file: &Path, known: Option<&Path>, text: &str, replaces: bool) -> io::Result<()> {
+    let target = fs_err::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let folder = target.parent().ok_or_else(|| io::Error::other("the file has no folder"))?;
+    // Without what the process's mask takes away.
+    let mode = Permissions::from_mode(0o666);
+    let mut written = tempfile::Builder::new().prefix(".mce-").permissions(mode).tempfile_in(folder)?;
+    written.write_all(text.as_bytes())?;
+    if let Some(known) = known {
+        let facts = fs_err::metadata(known)?;
+        keep_owner(&written, &facts)?;
+        written.as_file().set_permissions(facts.permissions())?;
+    }
+    written.as_file().sync_all()?;
+    let persisted = if replaces {
+        written.persist(&target)
+    } else {
+        written.persist_noclobber(&target)
+    };
+    persisted.map(drop).map_err(|error| error.error)
+}
+
+/// Only the administrator may give files away, and only then it is needed.
+fn keep_owner(file: &tempfile::NamedTempFile, facts: &Metadata) -> io::Result<()> {
+    let own = file.as_file().metadata()?;
+    if (own.uid(), own.gid()) != (facts.uid(), facts.gid()) {
+        fchown(file.as_file(), Some(facts.uid()), Some(facts.gid()))?;
+    }
+    Ok(())
 }
 
 fn read(file: &Path) -> Result<SavedRecipe, SavedRecipeError> {
@@ -408,5 +471,54 @@ mod tests {
         let told: Vec<_> = recipes.all().iter().map(Result::is_ok).collect();
         assert_eq!(told, [false, false, true]);
         assert_eq!(recipes.get("plain").unwrap().notes, RecipeNotes::default());
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_read_or_has_too_many_files_is_told() {
+        let (folder, recipes) = folder();
+        assert!(recipes.all().is_empty());
+        fs_err::write(folder.path().join("recipes"), "no folder").unwrap();
+        assert!(matches!(recipes.all().as_slice(), [Err(SavedRecipeError::File { .. })]));
+        fs_err::remove_file(folder.path().join("recipes")).unwrap();
+        fs_err::create_dir(folder.path().join("recipes")).unwrap();
+        for number in 0..=MAX_RECIPES {
+            fs_err::write(folder.path().join(format!("recipes/r{number}.py")), "").unwrap();
+        }
+        let all = recipes.all();
+        assert!(all[..MAX_RECIPES].iter().all(Result::is_ok));
+        assert!(matches!(&all[MAX_RECIPES..], [Err(SavedRecipeError::TooMany { count, .. })] if *count == MAX_RECIPES + 1));
+    }
+
+    #[test]
+    fn mode_and_links_of_a_file_stay_and_saves_at_the_same_time_do_not_mix() {
+        let (folder, recipes) = folder();
+        let file = recipes.save("a", ("python", "1"), &notes(), false).unwrap();
+        assert_ne!(
+            fs_err::metadata(&file).unwrap().permissions().mode() & 0o044,
+            0,
+            "others may read it"
+        );
+        let real = folder.path().join("real.py");
+        fs_err::rename(&file, &real).unwrap();
+        fs_err::set_permissions(&real, Permissions::from_mode(0o640)).unwrap();
+        fs_err::os::unix::fs::symlink(&real, &file).unwrap();
+        let texts = ["2\n".repeat(50_000), "3\n".repeat(50_000)];
+        std::thread::scope(|scope| {
+            for text in &texts {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        recipes.save("a", ("python", text), &RecipeNotes::default(), true).unwrap();
+                    }
+                });
+            }
+        });
+        assert!(fs_err::symlink_metadata(&file).unwrap().is_symlink());
+        assert_eq!(fs_err::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(texts.contains(&fs_err::read_to_string(&real).unwrap()));
+        assert_eq!(fs_err::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside it");
+        recipes.save("a", ("typescript", "1"), &notes(), true).unwrap();
+        let moved = fs_err::metadata(folder.path().join("recipes/a.ts")).unwrap();
+        assert_eq!(moved.permissions().mode() & 0o777, 0o640);
+        assert_eq!(fs_err::read_dir(folder.path().join("recipes")).unwrap().count(), 1);
     }
 }

@@ -18,12 +18,19 @@ use crate::function_source::FoundFunction;
 use crate::json_text::{MAX_DEPTH, is_shallow};
 use crate::pace::Health;
 use crate::policy::{self, Facts};
-use crate::recipe_runs::RecipeRuns;
+use crate::recipe_runs::ReadyRecipe;
 use crate::tool_fault::Refused;
 use crate::upstream::{ToolAnswer, ToolCall, UpstreamError};
 
 /// Characters of what a tool says about its failure.
 const MAX_FAILURE_CHARS: usize = 4_000;
+
+/// What can be sent.
+enum Ready<'a> {
+    Recipe(ReadyRecipe<'a>),
+    /// Its arguments.
+    Tool(Map<String, Value>),
+}
 
 impl Broker {
     pub(crate) async fn call_tool(
@@ -37,13 +44,23 @@ impl Broker {
         let (arguments, members) = self.checked_members(request, found, tool)?;
         policy::check_function(server, function)?;
         let facts = Facts::of_call(request, server, found, &arguments);
-        let ready = async { Ok(()) };
-        let ((), _turn, intent) = self.admit(request, (function, &arguments), &facts, ready).await?;
-        let sent = match &server.origin {
-            Origin::Recipes(_) => run_recipe(found, tool, members, request.recipes).await,
-            Origin::OpenApi(_) | Origin::McpStdio(_) | Origin::McpHttp(_) => self.send_to_tool(found, tool, members, request).await,
+        let members = into_object(members);
+        let ready = async {
+            match &server.origin {
+                Origin::Recipes(_) => {
+                    let refused = || CallError::policy("recipes cannot be called from here");
+                    let ready = request.recipes.ok_or_else(refused)?.ready(&tool.name, members).await;
+                    Ok(Ready::Recipe(ready.map_err(|error| self.without_secrets(error))?))
+                }
+                Origin::OpenApi(_) | Origin::McpStdio(_) | Origin::McpHttp(_) => Ok(Ready::Tool(members)),
+            }
         };
-        let outcome = sent.map_err(|error| self.without_secrets(error));
+        let (ready, _turn, intent) = self.admit(request, (function, &arguments), &facts, ready).await?;
+        let sent = match ready {
+            Ready::Recipe(recipe) => run_recipe(found, recipe).await,
+            Ready::Tool(members) => self.send_to_tool(found, tool, members, request).await,
+        };
+        let outcome = sent.map_err(|error| self.without_secrets(error).on_record());
         intent.end_call(outcome.as_ref());
         outcome
     }
@@ -81,14 +98,14 @@ impl Broker {
         &self,
         found: &FoundFunction,
         tool: &ToolTarget,
-        arguments: Value,
+        arguments: Map<String, Value>,
         request: CallRequest<'_>,
     ) -> Result<Answer, CallError> {
         let started = Instant::now();
         let call = ToolCall {
             server: &found.function.server,
             tool: &tool.name,
-            arguments: into_object(arguments),
+            arguments,
             client: request.client,
         };
         let called = self.upstreams.call_tool_in_place(call).await;
@@ -126,15 +143,9 @@ impl Broker {
 }
 
 /// Runs a saved recipe. What it gives was made of what calls gave, from which secrets are gone already.
-async fn run_recipe(
-    found: &FoundFunction,
-    tool: &ToolTarget,
-    arguments: Value,
-    recipes: Option<&dyn RecipeRuns>,
-) -> Result<Answer, CallError> {
+async fn run_recipe(found: &FoundFunction, recipe: ReadyRecipe<'_>) -> Result<Answer, CallError> {
     let started = Instant::now();
-    let recipes = recipes.ok_or_else(|| CallError::policy("recipes cannot be called from here"))?;
-    let value = recipes.run(&tool.name, into_object(arguments)).await?;
+    let value = recipe.await?;
     let shape = || serde_json::from_str(value.get()).ok().map(|value| shape_of(&value));
     Ok(Answer {
         attempts: 1,

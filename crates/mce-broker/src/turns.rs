@@ -58,7 +58,10 @@ impl Broker {
             Ok((turn, place))
         };
         let turn = turn.await.map_err(|error: CallError| self.without_secrets(error));
-        turn.inspect_err(|error| self.audit.refuse(request.run, request.function, error, None))
+        turn.map_err(|error| {
+            self.audit.refuse(request.run, request.function, &error, None);
+            error.on_record()
+        })
     }
 
     /// Sends a request; once more, if it only reads and the API is overloaded.

@@ -208,7 +208,7 @@ impl Audit {
                 Err(error) if effect != Effect::Read => {
                     let error = refused(&error);
                     begun.end(Err(&error));
-                    return Err(error);
+                    return Err(error.on_record());
                 }
                 Err(error) => tracing::error!("the audit log may be lost when the machine stops: {error}"),
                 Ok(()) => {}

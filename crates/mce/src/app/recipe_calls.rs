@@ -5,7 +5,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use mce_broker::{CallError, CallErrorKind, RecipeRuns};
+use mce_broker::{CallError, CallErrorKind, ReadyRecipe, RecipeRuns};
+use mce_catalog::function::Effect;
 use mce_config::RECIPES;
 use mce_sandbox::{BoxFuture, ErrorKind, ProgramError};
 use serde_json::value::{RawValue, to_raw_value};
@@ -14,14 +15,17 @@ use tokio::sync::Mutex;
 
 use super::Behalf;
 use super::addresses::Addresses;
+use super::answer::CallGroup;
 use super::call_groups::CallGroups;
 use super::documents::sha256;
 use super::recipe_tools::language_of;
 use super::run_calls::RunCalls;
-use super::runner::{Runner, ToRun};
+use super::runner::{Ran, Runner, ToRun};
 
 /// How deep recipes may be within each other.
 const MAX_DEPTH: usize = 4;
+/// Functions that a failure names.
+const WRITES_TOLD: usize = 5;
 
 impl Runner {
     /// The hash of a recipe's file, as it was when its signature was read.
@@ -58,7 +62,7 @@ impl Runner {
 
 /// Recipes that a program calls.
 impl RecipeRuns for RunCalls {
-    fn run<'a>(&'a self, name: &'a str, arguments: Map<String, Value>) -> BoxFuture<'a, Result<Box<RawValue>, CallError>> {
+    fn ready<'a>(&'a self, name: &'a str, arguments: Map<String, Value>) -> BoxFuture<'a, Result<ReadyRecipe<'a>, CallError>> {
         Box::pin(async move {
             let mut within = self.within.clone();
             within.push(name.to_owned());
@@ -69,7 +73,7 @@ impl RecipeRuns for RunCalls {
             if within.len() > MAX_DEPTH {
                 return Err(refused("recipes are too deep within each other"));
             }
-            let _turn = self.turn.lock().await;
+            let turn = self.turn.lock().await;
             let program = self.runner.recipe(name, &arguments)?;
             let calls = Self {
                 runner: Arc::clone(&self.runner),
@@ -83,8 +87,11 @@ impl RecipeRuns for RunCalls {
                 is_outermost: false,
                 turn: Mutex::default(),
             };
-            let ran = self.runner.run_with(program, Arc::new(calls)).await;
-            ran.outcome.result.map_err(|error| failed(name, error))
+            let run: ReadyRecipe<'a> = Box::pin(async move {
+                let _turn = turn;
+                value_of(name, self.runner.run_with(program, Arc::new(calls)).await)
+            });
+            Ok(run)
         })
     }
 }
@@ -102,19 +109,28 @@ impl fmt::Debug for AtTop<'_> {
 }
 
 impl RecipeRuns for AtTop<'_> {
-    fn run<'a>(&'a self, name: &'a str, arguments: Map<String, Value>) -> BoxFuture<'a, Result<Box<RawValue>, CallError>> {
+    fn ready<'a>(&'a self, name: &'a str, arguments: Map<String, Value>) -> BoxFuture<'a, Result<ReadyRecipe<'a>, CallError>> {
         Box::pin(async move {
             let program = self.runner.recipe(name, &arguments)?;
-            let ran = self.runner.run_as(program, self.behalf, vec![name.to_owned()]).await;
-            ran.outcome.result.map_err(|error| failed(name, error))
+            let run: ReadyRecipe<'a> =
+                Box::pin(async move { value_of(name, self.runner.run_as(program, self.behalf, vec![name.to_owned()]).await) });
+            Ok(run)
         })
     }
 }
 
+fn value_of(name: &str, ran: Ran) -> Result<Box<RawValue>, CallError> {
+    ran.outcome.result.map_err(|error| failed(name, error, &ran.groups))
+}
+
 /// A recipe's failure for who called it. What it says of policy and of time holds for the caller; whatever else went wrong went wrong
-/// in the recipe.
-fn failed(name: &str, error: ProgramError) -> CallError {
+/// in the recipe. After a write, no kind is right that says that nothing was sent.
+fn failed(name: &str, error: ProgramError, groups: &[CallGroup]) -> CallError {
+    let writes = writes_of(groups);
     let kind = match error.kind {
+        ErrorKind::Policy | ErrorKind::Approval | ErrorKind::Busy | ErrorKind::Internal if writes.is_some() => {
+            CallErrorKind::Tool { may_have_effects: true }
+        }
         ErrorKind::Policy => CallErrorKind::Policy,
         ErrorKind::Approval => CallErrorKind::Approval,
         ErrorKind::Timeout => CallErrorKind::Timeout,
@@ -130,9 +146,32 @@ fn failed(name: &str, error: ProgramError) -> CallError {
         }
     };
     let place = error.line.map_or_else(String::new, |line| format!(" in line {line}"));
-    let told = CallError::new(kind, format!("the recipe `{name}` failed{place}: {}", error.message));
-    match error.hint {
-        Some(hint) => told.with_hint(hint),
-        None => told,
+    let wrote = writes
+        .as_ref()
+        .map_or_else(String::new, |writes| format!("; it had called {writes}"));
+    let told = CallError::new(kind, format!("the recipe `{name}` failed{place}: {}{wrote}", error.message));
+    let again = writes.map(|_| "calling the recipe again does again what it did before it failed".to_owned());
+    let hints: Vec<String> = error.hint.into_iter().chain(again).collect();
+    if hints.is_empty() { told } else { told.with_hint(hints.join("; ")) }
+}
+
+/// The functions that write among those that were called. What recipes called is among them, so that recipes are not.
+fn writes_of(groups: &[CallGroup]) -> Option<String> {
+    let is_write = |group: &&CallGroup| group.effect != Effect::Read && !group.function.starts_with("recipes.");
+    let writes: Vec<String> = groups.iter().filter(is_write).map(told_of).collect();
+    let more = writes.len().saturating_sub(WRITES_TOLD);
+    let told = writes.iter().take(WRITES_TOLD).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match (writes.is_empty(), more) {
+        (true, _) => None,
+        (false, 0) => Some(told),
+        (false, more) => Some(format!("{told} and {more} more functions that write")),
     }
+}
+
+fn told_of(group: &CallGroup) -> String {
+    let failed = match group.failed {
+        0 => String::new(),
+        failed => format!(", {failed} of them without success"),
+    };
+    format!("`{}` ({}×{failed})", group.function, group.count)
 }

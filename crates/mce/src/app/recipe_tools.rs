@@ -123,10 +123,10 @@ impl Compiler {
         for _ in 0..read.len() {
             let effects: BTreeMap<String, Effect> = read.iter().map(|read| (plain(&read.recipe.name), read.effect)).collect();
             for one in &mut read {
-                let called = one.outline.functions.iter().filter_map(|name| name.strip_prefix("recipes."));
+                let used = one.outline.functions.iter().chain(one.recipe.notes.uses.keys());
+                let called = used.filter_map(|name| name.strip_prefix("recipes."));
                 let effect = called
-                    .filter_map(|name| effects.get(&plain(name)))
-                    .copied()
+                    .map(|name| effects.get(&plain(name)).copied().unwrap_or(Effect::Write))
                     .fold(one.effect, stronger);
                 one.effect = effect;
             }
@@ -139,7 +139,8 @@ impl Compiler {
         let least = if outline.open { Effect::Write } else { Effect::Read };
         let used = outline.functions.iter().chain(recipe.notes.uses.keys());
         let used = used.filter(|name| !name.starts_with("recipes."));
-        used.filter_map(|name| Some(self.discovery.named(name)?.1)).fold(least, stronger)
+        let effect = |name: &String| self.discovery.named(name).map_or(Effect::Write, |(_, effect)| effect);
+        used.map(effect).fold(least, stronger)
     }
 }
 

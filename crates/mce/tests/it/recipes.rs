@@ -40,6 +40,20 @@ fn priced() -> FakeApi {
     api
 }
 
+/// The lines of the audit log about a function, as (event, id of the call).
+fn on_record(project: &Project, function: &str) -> Vec<(String, Value)> {
+    let lines = good(project.run(&["audit", "search", "--json"])).out;
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = lines.filter(|line| line["function"] == function);
+    lines
+        .map(|line| (line["event"].as_str().unwrap().to_owned(), line["call"].clone()))
+        .collect()
+}
+
+fn events(project: &Project, function: &str) -> Vec<String> {
+    on_record(project, function).into_iter().map(|(event, _)| event).collect()
+}
+
 fn with_price(api: &FakeApi, (file, text): (&str, &str)) -> Project {
     let project = Project::shop(api);
     project.write(file, text);
@@ -220,6 +234,9 @@ fn what_a_client_ran_is_listed_saved_and_run_by_a_person() {
 fn a_recipe_whose_functions_changed_is_refused_until_a_person_looks() {
     let api = priced();
     let project = with_price(&api, PRICE[0]);
+    let config = std::fs::read_to_string(project.file("mce.yaml")).unwrap();
+    let rules = "policies:\n- {function: recipes.item_price, decide: allow, budget: {per_day: 1}}\n";
+    project.write("mce.yaml", &(config + rules));
     let mut document = shop_document();
     document["paths"]["/items/{id}"]["parameters"][0]["schema"] = json!({"type": "integer"});
     project.write("shop.json", &document.to_string());
@@ -233,8 +250,11 @@ fn a_recipe_whose_functions_changed_is_refused_until_a_person_looks() {
     );
     let listed = good(project.run(&["recipes", "list", "--json"])).json();
     assert!(listed[0]["problem"].as_str().unwrap().contains("id: int"), "{listed}");
-    assert!(api.requests().is_empty());
+    assert!(api.requests().is_empty() && on_record(&project, "recipes.item_price").is_empty());
     good(project.run(&["recipes", "save", "item_price"]));
+    // What was refused has used up nothing.
+    let explained = good(project.run(&["policy", "check", "recipes.item_price", "--json", r#"{"item":"7"}"#])).json();
+    assert_eq!(explained["budgets"], json!([{"per": "day", "limit": 1, "used": 0}]), "{explained}");
     assert_eq!(project.run(&["recipes", "run", "item_price", "--param", "item=7"]).code, 0);
 }
 
@@ -252,6 +272,8 @@ fn a_recipe_within_a_program_has_the_place_the_time_and_the_limits_of_the_progra
                 result = parallel([lambda n=n: item_price(item=str(n)) for n in range(3)])";
     let answer = client.run(many);
     assert_eq!(answer["data"], json!([0, 2, 4]), "{answer}");
+    // One that waits for its turn has no intent.
+    assert_eq!(events(&project, "recipes.item_price"), ["intent", "outcome"].repeat(3));
     let answer = client.run("from recipes.functions import item_price\nresult = [item_price(item=str(n)) for n in range(6)]");
     assert_eq!(
         (&answer["error"]["type"], &answer["success"]),
@@ -290,6 +312,67 @@ fn recipes_may_call_others_but_not_themselves() {
     let error = ended.error();
     assert_eq!(error["type"], "policy", "{error}");
     assert!(error["message"].as_str().unwrap().contains("itself -> itself"), "{error}");
+    // What did not start has no intent, and what did is not refused.
+    let mut events = events(&project, "recipes.itself");
+    events.sort();
+    assert_eq!(events, ["intent", "outcome", "refused"]);
+}
+
+#[test]
+fn a_recipe_that_fails_after_it_wrote_tells_so_and_promises_nothing() {
+    let api = priced();
+    let project = Project::shop(&api).with("MCE_TOP_LEVEL_RECIPES", "renew");
+    project.write(
+        "renew.py",
+        "from shop.functions import create_item, delete_item\nfor name in ['a', 'b']:\n    create_item(body={'name': name})\n\
+         delete_item(id='1')\n",
+    );
+    good(project.run(&["recipes", "save", "renew", "renew.py"]));
+    let (mut client, _) = Client::initialize(&project, VERSION);
+    let check = |error: &Value| {
+        assert_eq!(error["type"], "tool", "{error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.contains("shop.delete_item") && message.contains("`shop.create_item` (2×)"),
+            "{error}"
+        );
+        assert!(error["hint"].as_str().unwrap().contains("calling the recipe again"), "{error}");
+    };
+    let answer = client.run("from recipes.functions import renew\nrenew()");
+    check(&answer["error"]);
+    let calls = answer["calls"].as_array().unwrap();
+    assert!(
+        calls
+            .iter()
+            .any(|group| group["function"] == "recipes.renew" && group["failed"] == 1),
+        "{answer}"
+    );
+    let (answer, is_error) = client.call("renew", json!({}));
+    assert!(is_error, "{answer}");
+    check(&answer["error"]);
+    assert_eq!(api.requests().len(), 4);
+    assert_eq!(events(&project, "recipes.renew"), ["intent", "outcome"].repeat(2));
+}
+
+#[test]
+fn a_recipe_that_uses_what_is_not_known_is_taken_to_write() {
+    let project = Project::shop(&priced());
+    for (name, text) in [
+        ("known", "from shop.functions import get_item\nresult = get_item(id='1')\n"),
+        ("unknown", "from shop.functions import get_thing\nresult = get_thing()\n"),
+        ("unsaved", "from recipes.functions import nothing\nresult = nothing()\n"),
+    ] {
+        project.write(&format!("data/recipes/{name}.py"), text);
+    }
+    good(project.run(&["compile"]));
+    let functions = good(project.run(&["functions", "recipes", "--json"])).json();
+    let effects: Vec<_> = functions
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|function| (function["function"].as_str().unwrap(), function["effect"].as_str().unwrap()))
+        .collect();
+    assert_eq!(effects, [("known", "read"), ("unknown", "write"), ("unsaved", "write")]);
 }
 
 #[test]

@@ -60,7 +60,18 @@ fn a_person_logs_in_to_an_api_by_a_code_and_the_login_is_renewed() {
     assert_eq!(project.run(CALL).json()["sub"], "ann");
     let grants = server.told()["grants"].clone();
     assert_eq!(grants, json!(["urn:ietf:params:oauth:grant-type:device_code", "refresh_token"]));
-    assert_eq!(project.run(&["auth", "logout", "api", "--json"]).json()["was_logged_in"], true);
+
+    // It has ended elsewhere. That is the outcome of the intent, and no refusal besides.
+    let mut kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    kept["credentials"]["token_received_at"] = json!(1);
+    std::fs::write(&file, kept.to_string()).unwrap();
+    server.control(&json!({"revoke": true}));
+    assert_eq!(project.run(CALL).error()["type"], "policy");
+    let lines = project.run(&["audit", "search", "--json"]).out;
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.last().unwrap()["error"]["type"], "policy", "{lines:?}");
+    assert!(lines.iter().all(|line| line["event"] != "refused"), "{lines:?}");
+    assert_eq!(project.run(&["auth", "logout", "api", "--json"]).json()["was_logged_in"], false);
 }
 
 #[test]
