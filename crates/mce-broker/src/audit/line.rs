@@ -19,7 +19,7 @@ pub(super) struct Chained {
     pub(super) bytes: Option<usize>,
     /// The last line that was removed because of its age.
     pub(super) until: Option<u64>,
-    /// How many lines could not be written.
+    /// How many lines could not be written; of a log that was replaced, the number of the line that was known.
     pub(super) lines: Option<u64>,
 }
 

@@ -2,6 +2,7 @@
 //! number and the hash of the line before it. Nothing that was written is changed, but a line of our own that the disk did not
 //! take whole.
 
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -84,13 +85,17 @@ impl Log {
             known: &open.known,
         };
         let mut head = writer.find_end()?;
+        let is_told = open.told.is_some_and(|told| told.elapsed() < KNOWN_INTERVAL);
+        if !is_told {
+            writer.check_known(&mut head)?;
+        }
         if open.unrecorded > 0 {
             writer.note(&mut head, "unrecorded", &json!({"lines": open.unrecorded}))?;
             tracing::warn!("the audit log can be written again; {} of its lines were lost", open.unrecorded);
             open.unrecorded = 0;
         }
         writer.write(&mut head, record)?;
-        if open.told.is_none_or(|told| told.elapsed() >= KNOWN_INTERVAL) {
+        if !is_told {
             open.known.write(head.seq, &head.hash);
             open.told = Some(Instant::now());
         }
@@ -157,6 +162,35 @@ impl Writer<'_> {
             }
             None => self.begin(bytes),
         }
+    }
+
+    /// Notes that another log was put in the place of the one that is known, before what is known is forgotten for it.
+    fn check_known(&mut self, head: &mut Head) -> std::io::Result<()> {
+        let Some((seq, hash)) = self.known.read() else { return Ok(()) };
+        let is_other = match seq.cmp(&head.seq) {
+            Ordering::Greater => true,
+            Ordering::Equal => hash != head.hash,
+            Ordering::Less => self.hash_of(seq, head.bytes)?.is_some_and(|found| found != hash),
+        };
+        if !is_other {
+            return Ok(());
+        }
+        let log = self.settings.file.display();
+        tracing::error!("another log was put in the place of the audit log `{log}`: its line {seq} is gone or another");
+        self.note(head, "replaced", &json!({"lines": seq}))
+    }
+
+    /// The hash of a line near the end of the live file.
+    fn hash_of(&self, seq: u64, bytes: u64) -> std::io::Result<Option<String>> {
+        let tail = read_range(self.live, bytes.saturating_sub(TAIL_BYTES), bytes)?;
+        let known = tail
+            .rsplit(|byte| *byte == b'\n')
+            .filter_map(|line| Some((line::chained(line)?.seq, line)));
+        let mut from_there = known.skip_while(|(other, _)| *other > seq);
+        Ok(from_there
+            .next()
+            .filter(|(other, _)| *other == seq)
+            .map(|(_, line)| sha256_hex(line)))
     }
 
     /// Opens the live file anew if its name leads elsewhere: another process began a new one, or somebody removed it.

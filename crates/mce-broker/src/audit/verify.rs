@@ -164,6 +164,11 @@ impl Check {
                 "the head was missing when this was written: lines before it may have been cut off".to_owned(),
             ));
         }
+        if chained.notes("replaced") {
+            let what = "another log was put in the place of this one before this was written";
+            let known = chained.lines.unwrap_or_default();
+            self.add(fault(format!("{what}: line {known}, which was known, is gone or another")));
+        }
         if chained.notes("forgotten") {
             self.forgotten = self.forgotten.max(chained.until.unwrap_or_default());
         }

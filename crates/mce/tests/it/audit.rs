@@ -37,6 +37,27 @@ fn wait_for_request(api: &FakeApi) {
 }
 
 #[test]
+fn a_log_that_is_put_back_to_what_it_was_is_found_also_when_it_goes_on() {
+    let api = FakeApi::start();
+    let project = Project::shop(&api);
+    let call = || assert_eq!(project.run(&["call", "shop.create_item", "--json", NEW_ITEM]).code, 0);
+    call();
+    for file in ["audit.jsonl", "audit.head"] {
+        std::fs::copy(project.file("data").join(file), project.file(file)).unwrap();
+    }
+    call();
+    call();
+    for file in ["audit.jsonl", "audit.head"] {
+        std::fs::copy(project.file(file), project.file("data").join(file)).unwrap();
+    }
+    for _ in 0..2 {
+        let found = project.run(&["audit", "verify", "--json"]);
+        assert_eq!((found.code, found.json()["faults"].as_array().unwrap().len()), (1, 1), "{found:?}");
+        call();
+    }
+}
+
+#[test]
 fn a_log_that_is_removed_whole_is_missed() {
     let api = FakeApi::start();
     let project = Project::shop(&api);
@@ -77,6 +98,12 @@ fn a_log_that_is_removed_whole_is_missed() {
             .contains("another line of this number"),
         "{replaced}"
     );
+    // Not even when it goes on.
+    call();
+    let replaced = verify();
+    assert_eq!(replaced.code, 1);
+    let what = replaced.json()["faults"][0]["what"].to_string();
+    assert!(what.contains("another log was put in the place of this one"), "{what}");
     // Another place is another log.
     let elsewhere = project.with("MCE_AUDIT_LOG_PATH", "elsewhere.jsonl");
     assert_eq!(elsewhere.run(&["audit", "verify", "--json"]).json()["faults"], json!([]));
