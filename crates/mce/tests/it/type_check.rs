@@ -45,6 +45,8 @@ from shop import aio
 STATE = \"open\"
 params = {\"limit\": 5}
 extra = {}
+def count(state: str):
+    return len(list_items(state=state))
 async def later():
     return await aio.list_items(limit=3)
 def main():
@@ -56,6 +58,18 @@ def main():
     for item in first:
         extra.setdefault(item[\"title\"], []).append(item[\"tags\"])
     rows = sorted(first, key=lambda item: item[\"price\"] or 0)
+    for state in [\"open\", \"sold\"]:
+        list_items(state=state)
+    counts = {state: count(state) for state in \"open sold\".split()}
+    wanted = {\"state\": \"open\"}
+    list_items(**wanted)
+    list_items(**dict(state=STATE, limit=3))
+    line = {\"title\": \"y\", \"price\": 1}
+    lines = []
+    lines.append(line)
+    for line in lines:
+        add_item(body=line)
+    add_item(body={\"title\": \"z\", \"tags\": [str(1)], \"kind\": STATE and \"new\".lower()})
     pages = paginate(list_items, limit=2)
     jobs = parallel(lambda: list_items(limit=1), lambda: call_function(\"shop.list_items\", {\"limit\": \"1\"}))
     return [len(rows), json.dumps(extra)]

@@ -33,10 +33,10 @@ fn is_sure_of_ty(rule: &str, message: &str, functions: &BTreeSet<&str>) -> bool 
                 .strip_prefix("Argument to function `")
                 .and_then(|rest| rest.split_once('`'))
                 .is_some_and(|(name, _)| functions.contains(name));
-            let is_guessed = ["found `dict[", "found `list[dict[", "found `list[str", "found `list[int"]
-                .iter()
-                .any(|guess| message.contains(guess));
-            is_ours && !is_guessed || message.starts_with("Invalid argument to key")
+            let is_of_key = message.starts_with("Invalid argument to key");
+            let found = between(message, "found `", "`").or_else(|| between(message, "value of type `", "`"));
+            let wanted = between(message, "Expected `", "`").or_else(|| between(message, "declared type `", "`"));
+            (is_ours || is_of_key) && !is_guessed(found.unwrap_or_default(), wanted.unwrap_or_default())
         }
         "missing-typed-dict-key" => true,
         "unknown-typed-dict-constructor-key" | "invalid-typed-dict-key" | "invalid-key" => message.contains(" - did you mean "),
@@ -45,6 +45,14 @@ fn is_sure_of_ty(rule: &str, message: &str, functions: &BTreeSet<&str>) -> bool 
         }
         _ => false,
     }
+}
+
+/// Whether a type may be wider than the value is, as a checker takes it from how the value was first written: `status = "open"`
+/// is a `str`, `{"id": 1}` a `dict[str, int]`.
+fn is_guessed(found: &str, wanted: &str) -> bool {
+    let is_collection = ["dict[", "list[", "set[", "tuple["].iter().any(|kind| found.starts_with(kind));
+    let is_simple = |kind: &str| matches!(kind, "str" | "LiteralString" | "int" | "float" | "bool");
+    is_collection && !is_simple(wanted) || is_simple(found) && wanted.contains("Literal[")
 }
 
 #[derive(Deserialize)]
@@ -94,11 +102,18 @@ fn is_sure_of_pyright(rule: &str, message: &str, functions: &BTreeSet<&str>) -> 
     match rule {
         "reportArgumentType" => {
             let is_ours = between(message, " in function \"", "\"").is_some_and(|name| functions.contains(name));
-            let why = message.lines().nth(1).map(str::trim_start).unwrap_or_default();
-            let is_guessed = ["\"dict[", "\"list[dict[", "\"list[str", "\"list[int"]
-                .iter()
-                .any(|guess| why.starts_with(guess));
-            is_ours && !is_guessed
+            // As `"int" is not assignable to "str"`; what is within them is told in lines of its own.
+            let mut reasons = message.lines().skip(1).filter_map(|why| {
+                let (found, wanted) = why.trim().split_once(" is not assignable to ")?;
+                let plain = |kind: &str| {
+                    kind.trim_start_matches("Type ")
+                        .trim_start_matches("type ")
+                        .trim_matches('"')
+                        .to_owned()
+                };
+                Some((plain(found), plain(wanted)))
+            });
+            is_ours && !reasons.any(|(found, wanted)| is_guessed(&found, &wanted))
         }
         "reportAttributeAccessIssue" => {
             between(message, " for class \"", "\"").is_some_and(|kind| PYTHON_VALUES.iter().any(|value| kind.starts_with(value)))

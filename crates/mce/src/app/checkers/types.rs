@@ -95,6 +95,12 @@ impl TypeChecker {
         };
         let hint =
             format!("`{name}` found this before the program ran, since `MCE_TYPE_CHECK` is `full`; a line that is right passes {ignore}");
+        // What a dictionary is unpacked to, checkers guess from all of its values together.
+        let unpacks = |line: u32| {
+            let line = source.lines().nth(usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1));
+            self.language == Language::Python && line.is_some_and(|line| line.contains("**"))
+        };
+        let said = said.into_iter().filter(|found| !unpacks(found.line)).collect();
         error_of(ErrorKind::Argument, said, source, hint)
     }
 
