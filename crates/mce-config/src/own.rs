@@ -9,7 +9,7 @@ const NAMES: [&str; 1] = ["mce"];
 const PREDECESSORS: [&str; 2] = ["code-executor-mcp", "code-executor-mcp-server"];
 
 /// Commands of ours that serve MCP.
-const SERVING: [&str; 2] = ["serve", "run"];
+pub(crate) const SERVING: [&str; 2] = ["serve", "run"];
 
 /// Shells, which start what follows `-c`.
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "cmd"];
@@ -89,6 +89,13 @@ impl Ourselves<'_> {
             || self.runs(&command_words, 0)
             || words.iter().any(|word| names_serving(&shell_words(word)))
             || names_serving(&words)
+    }
+
+    /// Whether the first word is this program itself, and not one that starts it.
+    pub(crate) fn is_the_command(&self, words: &[&str]) -> bool {
+        words
+            .split_first()
+            .is_some_and(|(program, rest)| self.is_ours(program, &base_name(program), rest))
     }
 
     /// Whether it is one whose place this one takes that is started.

@@ -3,54 +3,89 @@
 use std::fs::Metadata;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Gid, Uid};
 
-/// What the copy of the file as it was before ends with.
-const BACKUP: &str = ".before-mce";
-
-/// Writes `new`, unless the file holds something else than `old` by now. Gives where the text of before is kept, if there was any.
+/// Writes `new`, unless the file holds something else than `old` by now. In `copies` the first text that was ever replaced is kept (a
+/// later one was written by us, at least in part), until the file holds it again. Gives where it is, if it is.
 ///
-/// A symbolic link stays one; a file that is made belongs to its owner alone.
+/// A symbolic link stays one; a file that is made belongs to its owner alone, and so do copies: files of clients hold secrets.
 ///
 /// # Errors
 ///
-/// If the file has changed meanwhile, or cannot be written.
-pub(crate) fn replace(file: &Path, old: Option<&str>, new: &str) -> io::Result<Option<PathBuf>> {
-    let target = fs_err::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+/// If the file has changed meanwhile, or cannot be written, or is a symbolic link to nothing.
+pub(crate) fn replace(file: &Path, old: Option<&str>, new: &str, copies: Option<&Path>) -> io::Result<Option<PathBuf>> {
+    let target = target_of(file)?;
     let folder = target.parent().ok_or_else(|| io::Error::other("the file has no folder"))?;
     fs_err::create_dir_all(folder)?;
     let mut written = tempfile::NamedTempFile::new_in(folder)?;
     written.write_all(new.as_bytes())?;
-    let mut backup = None;
-    if let Some(old) = old {
-        let metadata = fs_err::metadata(&target)?;
-        if metadata.permissions().readonly() {
-            return Err(io::Error::from(io::ErrorKind::PermissionDenied));
-        }
-        let mut name = target.clone().into_os_string();
-        name.push(BACKUP);
-        let copy = PathBuf::from(name);
-        let mut kept = tempfile::NamedTempFile::new_in(folder)?;
-        kept.write_all(old.as_bytes())?;
-        for file in [&written, &kept] {
-            file.as_file().set_permissions(metadata.permissions())?;
-            keep_owner(file.as_file(), &metadata)?;
-        }
-        // Clients write their files whenever they want.
-        if fs_err::read(&target)? != old.as_bytes() {
-            return Err(io::Error::other("it has changed meanwhile"));
-        }
-        kept.persist(&copy).map_err(|error| error.error)?;
-        backup = Some(copy);
-    } else if target.exists() {
-        return Err(io::Error::other("it has changed meanwhile"));
-    }
     written.as_file().sync_all()?;
+    let Some(old) = old else {
+        // What is there by now was written by another program.
+        written.persist_noclobber(&target).map_err(|error| changed_or(error.error))?;
+        return Ok(None);
+    };
+    let metadata = fs_err::metadata(&target)?;
+    if metadata.permissions().readonly() {
+        return Err(io::Error::from(io::ErrorKind::PermissionDenied));
+    }
+    written.as_file().set_permissions(metadata.permissions())?;
+    keep_owner(written.as_file(), &metadata)?;
+    // Clients write their files whenever they want.
+    if fs_err::read(&target)? != old.as_bytes() {
+        return Err(changed());
+    }
+    let copy = copies.map(|folder| kept(folder, &target, old)).transpose()?;
     written.persist(&target).map_err(|error| error.error)?;
-    Ok(backup)
+    if let Some(copy) = copy
+        .as_ref()
+        .filter(|copy| fs_err::read(copy).is_ok_and(|kept| kept == new.as_bytes()))
+    {
+        fs_err::remove_file(copy)?;
+        return Ok(None);
+    }
+    Ok(copy)
+}
+
+/// The file itself, which need not exist; behind symbolic links it must.
+fn target_of(file: &Path) -> io::Result<PathBuf> {
+    match fs_err::canonicalize(file) {
+        Ok(target) => Ok(target),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Err(_) if fs_err::symlink_metadata(file).is_ok() => Err(io::Error::other("it is a symbolic link to a file that does not exist")),
+        Err(_) => Ok(file.to_owned()),
+    }
+}
+
+/// The copy of a file, which is made if there is none.
+fn kept(copies: &Path, target: &Path, text: &str) -> io::Result<PathBuf> {
+    // At the path that the file has below the root.
+    let copy = copies.join(target.strip_prefix("/").unwrap_or(target));
+    if copy.exists() {
+        return Ok(copy);
+    }
+    let folder = copy.parent().unwrap_or(copies);
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mut made = tempfile::NamedTempFile::new_in(folder)?;
+    made.write_all(text.as_bytes())?;
+    made.as_file().sync_all()?;
+    made.persist_noclobber(&copy).map_err(|error| error.error)?;
+    Ok(copy)
+}
+
+fn changed() -> io::Error {
+    io::Error::other("it has changed meanwhile")
+}
+
+fn changed_or(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::AlreadyExists {
+        changed()
+    } else {
+        error
+    }
 }
 
 /// Only the administrator may give files away, and only then it is needed.
@@ -68,33 +103,53 @@ mod tests {
 
     use super::*;
 
+    fn mode(file: &Path) -> u32 {
+        fs_err::metadata(file).unwrap().permissions().mode() & 0o777
+    }
+
     #[test]
-    fn mode_and_links_stay_and_the_text_of_before_is_kept() {
+    fn mode_and_links_stay_and_the_first_text_is_kept_for_its_owner_until_it_is_there_again() {
         let folder = tempfile::tempdir().unwrap();
+        let copies = folder.path().join("data/copies");
         let (file, link) = (folder.path().join("real.json"), folder.path().join("link.json"));
         fs_err::write(&file, "old").unwrap();
-        fs_err::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+        fs_err::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
         fs_err::os::unix::fs::symlink(&file, &link).unwrap();
-        let backup = replace(&link, Some("old"), "new").unwrap().unwrap();
+        let first = replace(&link, Some("old"), "new", Some(&copies)).unwrap().unwrap();
+        let second = replace(&file, Some("new"), "newer", Some(&copies)).unwrap().unwrap();
         assert!(fs_err::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs_err::read_to_string(&file).unwrap(), "new");
-        assert_eq!(fs_err::read_to_string(&backup).unwrap(), "old");
-        for file in [&file, &backup] {
-            assert_eq!(fs_err::metadata(file).unwrap().permissions().mode() & 0o777, 0o640);
-        }
+        assert_eq!(fs_err::read_to_string(&file).unwrap(), "newer");
+        assert_eq!((&first, fs_err::read_to_string(&first).unwrap().as_str()), (&second, "old"));
+        assert_eq!((mode(&file), mode(&first), mode(&copies)), (0o644, 0o600, 0o700));
+        // Nothing more stands beside the file.
         assert_eq!(fs_err::read_dir(folder.path()).unwrap().count(), 3);
+        assert_eq!(replace(&file, Some("newer"), "old", Some(&copies)).unwrap(), None);
+        assert!(!first.exists());
+    }
+
+    #[test]
+    fn a_link_to_nothing_stays_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link.json");
+        fs_err::os::unix::fs::symlink("nowhere.json", &link).unwrap();
+        let error = replace(&link, None, "new", None).unwrap_err().to_string();
+        assert!(error.contains("symbolic link"), "{error}");
+        assert!(fs_err::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs_err::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]
     fn what_another_program_wrote_meanwhile_is_not_lost() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a/b.json");
-        assert_eq!(replace(&file, None, "first").unwrap(), None);
-        assert_eq!(fs_err::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(replace(&file, None, "first", None).unwrap(), None);
+        assert_eq!(mode(&file), 0o600);
         for old in [None, Some("older")] {
-            replace(&file, old, "second").unwrap_err();
+            let error = replace(&file, old, "second", Some(folder.path())).unwrap_err().to_string();
+            assert!(error.contains("has changed meanwhile"), "{error}");
         }
         assert_eq!(fs_err::read_to_string(&file).unwrap(), "first");
+        assert_eq!(fs_err::read_dir(folder.path()).unwrap().count(), 1);
         assert_eq!(fs_err::read_dir(folder.path().join("a")).unwrap().count(), 1);
     }
 }

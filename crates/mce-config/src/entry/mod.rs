@@ -3,22 +3,21 @@
 
 mod clients;
 mod json;
+mod own_entries;
 mod same;
 mod toml_text;
 mod yaml_text;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use clients::{ClientFile, client_files, client_names};
 
 use crate::discover::{Client, parse};
-use crate::env;
 use crate::file::{MAX_CLIENT_FILE_BYTES, read_text};
-use crate::load::Places;
-use crate::own::Ourselves;
 use crate::yaml::{Entry, Kind, Node};
 use crate::{ConfigError, LoadOptions};
-use same::is_same_beside;
+use own_entries::{OwnEntries, with_options_of};
+use same::{is_same_beside, is_same_but};
 
 /// What our entry is called where there is none yet.
 const NAME: &str = "mce";
@@ -48,6 +47,8 @@ pub struct Edited {
     pub text: String,
     /// What is other than before.
     pub outcome: EntryOutcome,
+    /// Entries that start us through another program (`docker run … mce serve`); they stay as they are.
+    pub left: Vec<String>,
 }
 
 /// What is other than before.
@@ -61,6 +62,8 @@ pub enum EntryOutcome {
     Removed,
     /// Nothing.
     Unchanged,
+    /// Nothing: only entries that start us through another program are there.
+    Left,
 }
 
 /// Why a file is left as it is.
@@ -142,7 +145,7 @@ pub fn read_client_file(file: &Path) -> Result<Option<String>, EntryError> {
 }
 
 /// The text of a client's file with our entry as it should be. Comments, order and form of all else stay; of an entry that is there
-/// only what starts us is changed.
+/// only what starts us is changed, and options of ours that `change` does not set stay. All entries of ours are removed.
 ///
 /// # Errors
 ///
@@ -152,41 +155,71 @@ pub fn edit_entry(options: &LoadOptions, found: &ClientFile, text: &str, change:
     let tree = tree(&found.file, text)?;
     let keys = section_keys(client, &tree);
     let entries = section(&tree, keys)?;
-    let own = own_entry(options, entries);
-    let unchanged = || Edited {
-        text: text.to_owned(),
-        outcome: EntryOutcome::Unchanged,
-    };
-    let format = Format::of(&found.file);
-    let (name, edited, outcome) = match (change, own) {
-        (EntryChange::Remove, None) => return Ok(unchanged()),
-        (EntryChange::Remove, Some(own)) => (own.key.as_str(), format.remove(text, keys, &own.key), EntryOutcome::Removed),
+    let own = OwnEntries::of(options, entries);
+    let (text, outcome) = match (change, own.direct.first()) {
+        (_, None) if !own.left.is_empty() => (text.to_owned(), EntryOutcome::Left),
+        (EntryChange::Remove, None) => (text.to_owned(), EntryOutcome::Unchanged),
+        (EntryChange::Remove, Some(_)) => {
+            let mut names = own.direct.iter().map(|(entry, _)| entry.key.as_str());
+            let removed = names.try_fold(text.to_owned(), |text, name| remove(&found.file, &text, keys, name))?;
+            (removed, EntryOutcome::Removed)
+        }
         (EntryChange::Put(launch), None) => {
             if let Some(other) = entries.iter().find(|entry| entry.key == NAME) {
                 return Err(EntryError::Taken { line: other.line });
             }
             let fields = [starting(client, launch), clients::beside(client)].concat();
-            (NAME, format.set(text, keys, NAME, &fields), EntryOutcome::Added)
+            (set(&found.file, text, keys, NAME, &fields)?, EntryOutcome::Added)
         }
-        (EntryChange::Put(launch), Some(own)) => {
-            let fields = starting(client, launch);
-            if fields
-                .iter()
-                .all(|(key, value)| below(&own.value, &[*key]).is_some_and(|node| value.is(node)))
-            {
-                return Ok(unchanged());
+        (EntryChange::Put(launch), Some((own, words))) => {
+            let fields = starting(client, &with_options_of(words, launch));
+            if has_fields(&own.value, &fields) {
+                (text.to_owned(), EntryOutcome::Unchanged)
+            } else {
+                (set(&found.file, text, keys, &own.key, &fields)?, EntryOutcome::Changed)
             }
-            (own.key.as_str(), format.set(text, keys, &own.key, &fields), EntryOutcome::Changed)
         }
     };
-    let text = edited.ok_or(EntryError::Form)?;
-    // Whatever an editor of texts did: all but our entry means what it meant, and our entry is as it should be.
-    let after = parse(&found.file, &text).map_err(|_| EntryError::Form)?;
-    let is_there = below(&after, keys).is_some_and(|section| below(section, &[name]).is_some());
-    if !is_same_beside(&tree, &after, keys, name) || is_there == (*change == EntryChange::Remove) {
-        return Err(EntryError::Form);
+    Ok(Edited {
+        text,
+        outcome,
+        left: own.left,
+    })
+}
+
+/// Whatever an editor of texts did: all but our entry means what it meant, our entry has these fields, and its others mean what they
+/// meant.
+fn set(file: &Path, text: &str, keys: &[&str], name: &str, fields: &[(&str, Written)]) -> Result<String, EntryError> {
+    let edited = Format::of(file).set(text, keys, name, fields).ok_or(EntryError::Form)?;
+    let (before, after) = (tree(file, text)?, parse(file, &edited).map_err(|_| EntryError::Form)?);
+    let (old, new) = (entry_of(&before, keys, name), entry_of(&after, keys, name));
+    let members: Vec<&str> = fields.iter().map(|(key, _)| *key).collect();
+    let is_as_it_should_be = new.is_some_and(|new| has_fields(new, fields)) && is_same_but(old, new, &members);
+    if is_as_it_should_be && is_same_beside(&before, &after, keys, name) {
+        Ok(edited)
+    } else {
+        Err(EntryError::Form)
     }
-    Ok(Edited { text, outcome })
+}
+
+/// Whatever an editor of texts did: the entry is gone, and all else means what it meant.
+fn remove(file: &Path, text: &str, keys: &[&str], name: &str) -> Result<String, EntryError> {
+    let edited = Format::of(file).remove(text, keys, name).ok_or(EntryError::Form)?;
+    let (before, after) = (tree(file, text)?, parse(file, &edited).map_err(|_| EntryError::Form)?);
+    if entry_of(&after, keys, name).is_none() && is_same_beside(&before, &after, keys, name) {
+        Ok(edited)
+    } else {
+        Err(EntryError::Form)
+    }
+}
+
+fn entry_of<'n>(tree: &'n Node, keys: &[&str], name: &str) -> Option<&'n Node> {
+    below(tree, keys).and_then(|section| below(section, &[name]))
+}
+
+fn has_fields(entry: &Node, fields: &[(&str, Written)]) -> bool {
+    let mut fields = fields.iter();
+    fields.all(|(key, value)| below(entry, &[*key]).is_some_and(|node| value.is(node)))
 }
 
 #[derive(Clone, Copy)]
@@ -255,36 +288,6 @@ fn section<'t>(tree: &'t Node, keys: &[&str]) -> Result<&'t [Entry], EntryError>
             key: keys.join("."),
         }),
     }
-}
-
-/// The first entry that starts this program, under any name. Those of programs whose place it takes stay as they are.
-fn own_entry<'t>(options: &LoadOptions, entries: &'t [Entry]) -> Option<&'t Entry> {
-    let home = options.environment.get("HOME").map(PathBuf::from);
-    let places = Places {
-        options,
-        home: home.as_deref(),
-    };
-    let ourselves = Ourselves {
-        executable: env::executable(),
-        path: options.environment.get("PATH").map(String::as_str),
-        directory: &options.working_dir,
-        home: places.home,
-    };
-    entries.iter().find(|entry| {
-        let words = command_of(&entry.value);
-        words
-            .split_first()
-            .is_some_and(|(command, args)| ourselves.is_started_by(command, args) && !Ourselves::is_a_predecessor(&words))
-    })
-}
-
-fn command_of(entry: &Node) -> Vec<String> {
-    let texts = |key: &str| match below(entry, &[key]).map(|node| &node.kind) {
-        Some(Kind::Scalar(text)) => vec![text.clone()],
-        Some(Kind::List(items)) => items.iter().filter_map(text_of).collect(),
-        Some(Kind::Null | Kind::Map(_)) | None => Vec::new(),
-    };
-    [texts("command"), texts("cmd"), texts("args")].concat()
 }
 
 /// What of an entry says what is started.

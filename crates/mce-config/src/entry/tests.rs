@@ -1,6 +1,7 @@
 //! Edits of clients' files, each text in full.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use super::*;
 use crate::discover::CLIENTS;
@@ -94,7 +95,8 @@ fn ends_of_lines_stay() {
     let lines = |text: &str| text.replace('\n', "\r\n");
     let yaml = lines("a: 1\nextensions:\n  docs:\n    cmd: npx\nb: 2\n");
     let json = lines("{\n  \"a\": 1,\n  \"mcpServers\": {}\n}\n");
-    for (client, before) in [("goose", yaml), ("cursor", json)] {
+    let toml = lines("a = 1\n\n[mcp_servers.docs]\ncommand = \"npx\"\ntext = '''\none\ntwo'''\n\n[tui]\nb = 2\n");
+    for (client, before) in [("goose", yaml), ("cursor", json), ("codex", toml)] {
         let added = edit(client, &before, &put("auto")).unwrap().text;
         assert_eq!(added.matches('\n').count(), added.matches("\r\n").count(), "{added:?}");
         assert_eq!(
@@ -124,6 +126,103 @@ fn of_an_entry_of_ours_only_what_starts_us_is_changed() {
         edit("cursor", other, &EntryChange::Remove).unwrap().outcome,
         EntryOutcome::Unchanged
     );
+}
+
+#[test]
+fn comments_around_our_yaml_stay_with_what_they_are_about() {
+    let entry = edit("goose", "", &put("auto")).unwrap().text.replace("extensions:\n", "");
+    let before = "extensions: {}  # my tools\n# the end\nother: 1\n";
+    let added = format!("extensions:  # my tools\n{entry}# the end\nother: 1\n");
+    check("goose", before, &added, before);
+    let removed = |text: &str| edit("goose", text, &EntryChange::Remove).unwrap().text;
+    let commented = format!("extensions: # my tools\n  # by mce\n{entry}  # more to come\n");
+    assert_eq!(removed(&commented), "extensions: {} # my tools\n  # by mce\n  # more to come\n");
+}
+
+#[test]
+fn comments_above_our_toml_stay() {
+    let removed = |text: &str| edit("codex", text, &EntryChange::Remove).unwrap().text;
+    let ours = "[mcp_servers.mce]\ncommand = \"/opt/mce\"\nargs = [\"serve\"]\n\n[mcp_servers.mce.env]\nA = \"b\"\n";
+    let before = "a = 1\n\n# mine\n";
+    for after in [
+        "",
+        "# end\n",
+        "\n[[b.c]]\nd = 1\n\n[tui]\ne = 2\n",
+        "[mcp_servers.other]\ncommand = \"x\"\n",
+    ] {
+        assert_eq!(removed(&format!("{before}{ours}{after}")), format!("{before}{after}"));
+    }
+    let inline = "mce = { command = \"mce\", args = [\"serve\"] }\n";
+    let dotted = "mce.command = \"mce\"\nmce.args = [\"serve\"]\n";
+    let before = "[mcp_servers]\n# mine\n";
+    for ours in [inline, dotted] {
+        for after in ["other = { command = \"x\" }\n", "", "\n[tui]\ne = 2\n"] {
+            assert_eq!(removed(&format!("{before}{ours}{after}")), format!("{before}{after}"));
+        }
+    }
+}
+
+#[test]
+fn an_entry_that_starts_us_through_another_program_stays_as_it_is() {
+    for command in [
+        "\"command\": \"docker\", \"args\": [\"run\", \"-i\", \"image\", \"mce\", \"serve\"]",
+        "\"command\": \"ssh\", \"args\": [\"host\", \"mce\", \"serve\"]",
+        "\"command\": \"doppler\", \"args\": [\"run\", \"--\", \"mce\", \"serve\"]",
+        "\"command\": \"sh\", \"args\": [\"-c\", \"exec mce serve\"]",
+    ] {
+        let wrapped = format!("\"mce\": {{{command}}}");
+        let text = format!("{{\"mcpServers\": {{{wrapped}}}}}");
+        for change in [put("auto"), EntryChange::Remove] {
+            let edited = edit("cursor", &text, &change).unwrap();
+            assert_eq!((edited.text, edited.outcome), (text.clone(), EntryOutcome::Left));
+            assert_eq!(edited.left, ["mce"]);
+        }
+        let ours = "\"a\": {\"command\": \"mce serve\"}, \"b\": {\"command\": \"/x/mce\", \"args\": [\"run\"]}";
+        let edited = edit(
+            "cursor",
+            &format!("{{\"mcpServers\": {{{ours}, {wrapped}}}}}"),
+            &EntryChange::Remove,
+        )
+        .unwrap();
+        assert_eq!((edited.outcome, edited.left), (EntryOutcome::Removed, vec!["mce".to_owned()]));
+        let value: serde_json::Value = serde_json::from_str(&edited.text).unwrap();
+        assert_eq!(value, serde_json::from_str::<serde_json::Value>(&text).unwrap());
+    }
+}
+
+#[test]
+fn options_that_are_not_set_anew_stay() {
+    for (words, expected) in [
+        (
+            "\"--config\", \"/c.yaml\", \"serve\", \"--surface\", \"code\"",
+            "\"serve\", \"--surface\", \"auto\", \"--config\", \"/c.yaml\"",
+        ),
+        (
+            "\"run\", \"--surface=code\", \"--env-file=/e\"",
+            "\"run\", \"--surface\", \"auto\", \"--env-file=/e\"",
+        ),
+    ] {
+        let text = |words: &str| format!("{{\"mcpServers\": {{\"mce\": {{\"command\": \"/opt/mce\", \"args\": [{words}]}}}}}}");
+        let edited = edit("cursor", &text(words), &put("auto")).unwrap();
+        assert_eq!((edited.text, edited.outcome), (text(expected), EntryOutcome::Changed));
+        let again = edit("cursor", &text(expected), &put("auto")).unwrap();
+        assert_eq!(again.outcome, EntryOutcome::Unchanged);
+    }
+}
+
+#[test]
+fn an_edit_that_touches_another_member_of_the_entry_is_seen() {
+    let entry = |text: &str| parse(Path::new("x.json"), text).unwrap();
+    let before = entry("{\"command\": \"a\", \"env\": {\"A\": \"b\"}}");
+    let is_same = |after: &str| is_same_but(Some(&before), Some(&entry(after)), &["command"]);
+    assert!(is_same("{\"command\": \"other\", \"env\": {\"A\": \"b\"}}"));
+    for after in [
+        "{\"command\": \"a\"}",
+        "{\"command\": \"a\", \"env\": {\"A\": \"c\"}}",
+        "{\"env\": {\"A\": \"b\"}, \"more\": 1}",
+    ] {
+        assert!(!is_same(after), "{after}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! An entry in YAML, line by line: there is no editor of YAML that keeps its form. Only sections with a line for each key are edited.
 
-use super::{Written, below};
+use super::Written;
 use crate::yaml::{self, Entry, Kind, Node};
 
 pub(super) fn set(text: &str, keys: &[&str], name: &str, fields: &[(&str, Written)]) -> Option<String> {
@@ -17,35 +17,52 @@ pub(super) fn set(text: &str, keys: &[&str], name: &str, fields: &[(&str, Writte
     if let Some(own) = servers.iter().find(|entry| entry.key == name) {
         return set_fields(text, lines, &own.value, fields);
     }
-    // The line of the section has nothing behind its colon, or an empty mapping.
-    let header = lines.get(line.checked_sub(1)?)?;
-    if servers.is_empty() {
-        let bare = header.trim_end().trim_end_matches("{}").trim_end();
-        if bare != format!("{section}:") {
-            return None;
-        }
-        let bare = bare.to_owned();
-        *lines.get_mut(line - 1)? = bare;
-    } else if !header.split('#').next()?.trim_end().ends_with(':') {
+    // The line of the section has nothing behind its colon but a comment, or an empty mapping.
+    let header = lines.get_mut(line.checked_sub(1)?)?;
+    let (code, comment) = code_and_comment(header)?;
+    let bare = if servers.is_empty() {
+        code.trim_end_matches("{}").trim_end()
+    } else {
+        code
+    };
+    if !bare.ends_with(':') {
         return None;
     }
+    *header = format!("{bare}{comment}");
     let indent = servers.first().map_or(Some(2), |first| indent(&lines, first.line))?;
     lines.splice(line..line, whole(name, fields, indent));
     Some(joined(text, &lines))
 }
 
 pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Option<String> {
+    let [section] = keys else { return None };
     let tree = yaml::parse(text).ok()?;
-    let servers = entries(below(&tree, keys)?);
+    let found = entries(&tree).iter().find(|entry| entry.key == *section)?;
+    let servers = entries(&found.value);
     let own = servers.iter().find(|entry| entry.key == name)?;
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let start = usize::try_from(own.line).ok()?.checked_sub(1)?;
+    let header = usize::try_from(found.line).ok()?.checked_sub(1)?;
+    if start <= header {
+        return None;
+    }
     lines.drain(start..end(&lines, start)?);
     if servers.len() == 1 {
-        let header = start.checked_sub(1).and_then(|line| lines.get_mut(line))?;
-        header.push_str(" {}");
+        // A section without anything is no mapping.
+        let header = lines.get_mut(header)?;
+        let (code, comment) = code_and_comment(header)?;
+        if !code.ends_with(':') {
+            return None;
+        }
+        *header = format!("{code} {{}}{comment}");
     }
     Some(joined(text, &lines))
+}
+
+/// A line up to its comment, and the comment with the space before it.
+fn code_and_comment(line: &str) -> Option<(&str, &str)> {
+    let code = line.split('#').next()?.trim_end();
+    Some((code, line.strip_prefix(code)?))
 }
 
 /// Puts these values in the place of those that are there; others of the entry stay.

@@ -1,9 +1,9 @@
 //! `mce setup`: our entry in the files of clients.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use mce_config::{ClientFile, EntryChange, EntryError, EntryOutcome, Launch, LoadOptions};
+use mce_config::{ClientFile, EntryChange, EntryError, EntryOutcome, Launch, LoadOptions, Settings};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines, Stdin};
 
@@ -19,34 +19,50 @@ struct Done {
     outcome: EntryOutcome,
     surface: Option<String>,
     backup: Option<PathBuf>,
+    /// Entries that start us through another program.
+    left: Vec<String>,
 }
+
+/// What all entries have in common.
+struct Common {
+    program: String,
+    /// What says which configuration is used, for whatever directory a client starts us in.
+    args: Vec<String>,
+}
+
+/// Where the files of clients are kept as they were, in the data directory: beside them a repository might take them in.
+const COPIES: &str = "before-setup";
 
 pub(crate) async fn setup(setup: &Setup, args: &SetupArgs) -> Result<ExitCode, Failure> {
     let options = setup.load_options();
-    let mut report = Vec::new();
-    if args.python {
-        let (settings, _) = setup.load()?;
-        let done = setup_python(setup, &settings, args.uninstall, args.dry_run)?;
-        if !args.json {
-            let (python, outcome) = (
-                done["python"].as_str().unwrap_or_default(),
-                done["outcome"].as_str().unwrap_or_default(),
-            );
-            setup.terminal.line(format!("python: {}{outcome} ({python})", would(args)));
-        }
-        report.push(done);
-    }
+    // Nothing is done before it is known that all can be.
     let is_python_alone = args.python && args.clients.is_empty() && !args.all;
     let files = if is_python_alone {
         Vec::new()
     } else {
         chosen(setup, args, mce_config::client_files(&options, args.project)).await?
     };
-    // The configuration that these clients will use must be one.
-    let common = if args.uninstall { Vec::new() } else { common_args(setup)? };
+    let loaded = setup.load();
+    let copies = loaded.as_ref().ok().map(|(settings, _)| settings.data_dir.join(COPIES));
+    let mut report = Vec::new();
+    let common = if args.uninstall && !args.python {
+        None
+    } else {
+        // The configuration that these clients will use must be one.
+        let loaded = loaded?;
+        let common = (!args.uninstall && !files.is_empty())
+            .then(|| common(setup, &loaded.0))
+            .transpose()?;
+        if args.python {
+            let done = setup_python(setup, &loaded, args.uninstall, args.dry_run)?;
+            tell_python(setup, args, &done);
+            report.push(done);
+        }
+        common
+    };
     let mut is_refused = false;
     for file in &files {
-        let done = edit(&options, args, file, &common);
+        let done = edit(&options, args, file, common.as_ref(), copies.as_deref());
         is_refused |= done.is_err();
         report.push(told(args, file, &done));
         if !args.json {
@@ -59,6 +75,21 @@ pub(crate) async fn setup(setup: &Setup, args: &SetupArgs) -> Result<ExitCode, F
         setup.terminal.note("nothing is to be done");
     }
     Ok(if is_refused { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+fn tell_python(setup: &Setup, args: &SetupArgs, done: &Value) {
+    if args.json {
+        return;
+    }
+    let text = |key: &str| done[key].as_str().unwrap_or_default();
+    setup
+        .terminal
+        .line(format!("python: {}{} ({})", would(args), text("outcome"), text("python")));
+    if done["used_instead"].is_string() {
+        setup
+            .terminal
+            .note(format!("  programs use `{}`, which is configured", text("used_instead")));
+    }
 }
 
 /// The files of the clients that were named, or found and wanted.
@@ -115,37 +146,63 @@ async fn ask(setup: &Setup, args: &SetupArgs, found: Vec<ClientFile>) -> Result<
     Ok(wanted)
 }
 
-/// What says which configuration is used, for whatever directory a client starts us in.
-fn common_args(setup: &Setup) -> Result<Vec<String>, Failure> {
-    let (settings, _) = setup.load()?;
+fn common(setup: &Setup, settings: &Settings) -> Result<Common, Failure> {
     let files = [("--config", &settings.config_file), ("--env-file", &settings.env_file)];
     let args = files
         .into_iter()
         .filter_map(|(option, file)| Some([option.to_owned(), file.as_ref()?.display().to_string()]));
-    Ok(args.flatten().collect())
+    let running = std::env::current_exe().map_err(Failure::internal)?;
+    let program = lasting(&running, setup.environment.get("PATH").map(String::as_str))?;
+    Ok(Common {
+        program: program.display().to_string(),
+        args: args.flatten().collect(),
+    })
 }
 
-fn edit(options: &LoadOptions, args: &SetupArgs, file: &ClientFile, common: &[String]) -> Result<Done, Failure> {
+/// The path that starts this program also after an update: that of its name in `PATH`, which is often a link to a file of one version.
+fn lasting(running: &Path, path: Option<&str>) -> Result<PathBuf, Failure> {
+    let own = fs_err::canonicalize(running).map_err(|_| {
+        let message = format!("this program's file is gone: `{}`", running.display());
+        Failure::new("config", message).with_hint("it was updated or removed meanwhile; run `mce setup` of the one that is there now")
+    })?;
+    let folders = path.map(std::env::split_paths).into_iter().flatten();
+    let named = folders
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join("mce"))
+        .find(|file| file.is_file());
+    Ok(named
+        .filter(|file| fs_err::canonicalize(file).is_ok_and(|file| file == own))
+        .unwrap_or(own))
+}
+
+fn edit(
+    options: &LoadOptions,
+    args: &SetupArgs,
+    file: &ClientFile,
+    common: Option<&Common>,
+    copies: Option<&Path>,
+) -> Result<Done, Failure> {
     let refused = |error: EntryError| Failure::new("config", format!("`{}`: {error}", file.file.display())).with_hint(hint(&error));
     let old = mce_config::read_client_file(&file.file).map_err(refused)?;
     let text = old.as_deref().unwrap_or_default();
-    let surface = (!args.uninstall).then(|| surface(args, file, text));
-    let change = match &surface {
-        Some(surface) => EntryChange::Put(launch(surface, common)?),
-        None => EntryChange::Remove,
+    let surface = common.map(|_| surface(args, file, text));
+    let change = match (common, &surface) {
+        (Some(common), Some(surface)) => EntryChange::Put(launch(surface, common)),
+        (None, _) | (_, None) => EntryChange::Remove,
     };
     let edited = mce_config::edit_entry(options, file, text, &change).map_err(refused)?;
-    let is_written = edited.outcome != EntryOutcome::Unchanged && !args.dry_run;
-    let backup = if is_written {
-        let replaced = replace(&file.file, old.as_deref(), &edited.text);
-        replaced.map_err(|error| Failure::new("config", format!("`{}`: {error}", file.file.display())))?
-    } else {
+    let is_same = matches!(edited.outcome, EntryOutcome::Unchanged | EntryOutcome::Left);
+    let backup = if is_same || args.dry_run {
         None
+    } else {
+        let replaced = replace(&file.file, old.as_deref(), &edited.text, copies);
+        replaced.map_err(|error| Failure::new("config", format!("`{}`: {error}", file.file.display())))?
     };
     Ok(Done {
         outcome: edited.outcome,
-        surface,
+        surface: surface.filter(|_| edited.outcome != EntryOutcome::Left),
         backup,
+        left: edited.left,
     })
 }
 
@@ -159,14 +216,13 @@ fn surface(args: &SetupArgs, file: &ClientFile, text: &str) -> String {
     args.surface.clone().unwrap_or_else(|| fitting.to_owned())
 }
 
-fn launch(surface: &str, common: &[String]) -> Result<Launch, Failure> {
-    let program = std::env::current_exe().map_err(Failure::internal)?;
+fn launch(surface: &str, common: &Common) -> Launch {
     let mut args = ["serve", "--surface", surface].map(str::to_owned).to_vec();
-    args.extend_from_slice(common);
-    Ok(Launch {
-        command: program.display().to_string(),
+    args.extend_from_slice(&common.args);
+    Launch {
+        command: common.program.clone(),
         args,
-    })
+    }
 }
 
 fn hint(error: &EntryError) -> &'static str {
@@ -185,6 +241,7 @@ fn told(args: &SetupArgs, file: &ClientFile, done: &Result<Done, Failure>) -> Va
             told["outcome"] = json!(word(done.outcome));
             told["surface"] = json!(done.surface);
             told["backup"] = json!(done.backup);
+            told["left"] = json!(done.left);
         }
         Err(failure) => {
             told["outcome"] = json!("refused");
@@ -206,10 +263,15 @@ fn sentence(args: &SetupArgs, file: &ClientFile, done: &Result<Done, Failure>) -
             let backup = done
                 .backup
                 .as_ref()
-                .map(|file| format!("; as it was before: {}", file.display()))
+                .map(|file| format!("; as it was at first: {}", file.display()))
                 .unwrap_or_default();
+            let left = done
+                .left
+                .iter()
+                .map(|name| format!("\n  `{name}` starts `mce` through another program; it is left as it is"))
+                .collect::<String>();
             format!(
-                "{}: {would}{}{surface} ({}{backup})",
+                "{}: {would}{}{surface} ({}{backup}){left}",
                 file.client,
                 word(done.outcome),
                 file.file.display()
@@ -232,5 +294,33 @@ const fn word(outcome: EntryOutcome) -> &'static str {
         EntryOutcome::Changed => "changed",
         EntryOutcome::Removed => "removed",
         EntryOutcome::Unchanged => "unchanged",
+        EntryOutcome::Left => "left",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_in_path_is_written_if_it_is_this_program_and_what_is_gone_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs_err::canonicalize(folder.path()).unwrap();
+        let (own, other, bin) = (root.join("mce-1.2"), root.join("other/mce"), root.join("bin"));
+        for folder in [&bin, &root.join("other")] {
+            fs_err::create_dir(folder).unwrap();
+        }
+        fs_err::write(&own, "").unwrap();
+        fs_err::write(&other, "").unwrap();
+        fs_err::os::unix::fs::symlink(&own, bin.join("mce")).unwrap();
+        let check = |path: &str| lasting(&own, Some(path)).unwrap();
+        let (bin, other) = (bin.display(), root.join("other").display().to_string());
+        assert_eq!(check(&format!("/nowhere:bin:{bin}:{other}")), root.join("bin/mce"));
+        assert_eq!(check(&format!("{other}:{bin}")), own);
+        assert_eq!(lasting(&own, None).unwrap(), own);
+        for gone in ["mce-1.2 (deleted)", "mce-1.1"] {
+            let failure = lasting(&root.join(gone), Some(&bin.to_string())).unwrap_err();
+            assert!(failure.message.contains(gone), "{failure}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mce_config::{Settings, python_environment};
+use mce_config::{Report, Settings, Source, python_environment};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -10,18 +10,25 @@ use crate::setup::Setup;
 
 /// What programs may want of data.
 const LIBRARIES: [&str; 6] = ["pandas", "numpy", "openpyxl", "httpx", "pydantic", "orjson"];
+/// What says that an environment was made here, so that it may be removed here.
+const MARK: &str = ".made-by-mce-setup";
 /// Lines of a failing command that are told.
 const LINES_TOLD: usize = 5;
 
-/// Makes it, or with `is_removed` takes it away. Gives what was done.
+/// Makes it, or with `is_removed` takes it away. Gives what was done, and which interpreter is used instead of it, if one is configured.
 ///
 /// # Errors
 ///
-/// A failure with the last that the failing command said.
-pub(super) fn setup_python(setup: &Setup, settings: &Settings, is_removed: bool, is_dry: bool) -> Result<Value, Failure> {
+/// A failure with the last that the failing command said, or if the folder holds something that was not made here.
+pub(super) fn setup_python(
+    setup: &Setup,
+    (settings, report): &(Settings, Report),
+    is_removed: bool,
+    is_dry: bool,
+) -> Result<Value, Failure> {
     let folder = python_environment(&settings.data_dir);
     let python = folder.join("bin/python");
-    let is_there = python.is_file();
+    let is_there = is_ours(&folder)?;
     let outcome = match (is_removed, is_there) {
         (true, false) => "unchanged",
         (true, true) => "removed",
@@ -32,26 +39,60 @@ pub(super) fn setup_python(setup: &Setup, settings: &Settings, is_removed: bool,
     if !is_dry && outcome == "removed" {
         fs_err::remove_dir_all(&folder).map_err(Failure::internal)?;
     } else if !is_dry && outcome != "unchanged" {
-        let made = make(setup, settings, &folder, is_there);
-        if made.is_err() && !is_there {
+        let is_usable = python.is_file();
+        let made = make(setup, settings, &folder);
+        if made.is_err() && !is_usable {
             // Half of one would be used from now on. Whether this works changes nothing about the failure.
             let _ = fs_err::remove_dir_all(&folder);
         }
         made?;
     }
-    Ok(json!({"python": python, "outcome": outcome, "dry_run": is_dry}))
+    let mut told = json!({"python": python, "outcome": outcome, "dry_run": is_dry});
+    let is_configured = report
+        .shown
+        .iter()
+        .any(|shown| shown.key == "python" && shown.source != Source::Default);
+    if is_configured && Path::new(&settings.sandbox.python) != python {
+        told["used_instead"] = json!(settings.sandbox.python);
+    }
+    Ok(told)
 }
 
-fn make(setup: &Setup, settings: &Settings, folder: &Path, is_there: bool) -> Result<(), Failure> {
-    let python = folder.join("bin/python").display().to_string();
-    if !is_there {
+/// Whether the folder is an environment that was made here, usable or not; an error if it is anything else.
+fn is_ours(folder: &Path) -> Result<bool, Failure> {
+    if fs_err::symlink_metadata(folder).is_err() {
+        return Ok(false);
+    }
+    if folder.join(MARK).is_file() && folder.join("pyvenv.cfg").is_file() {
+        return Ok(true);
+    }
+    let message = format!(
+        "`{}` was not made by `mce setup --python`, so it is left as it is",
+        folder.display()
+    );
+    Err(Failure::new("config", message).with_hint("remove or rename it yourself; `MCE_PYTHON` can name an environment of yours"))
+}
+
+fn make(setup: &Setup, settings: &Settings, folder: &Path) -> Result<(), Failure> {
+    let python = folder.join("bin/python");
+    if !python.is_file() {
         fs_err::create_dir_all(&settings.data_dir).map_err(Failure::internal)?;
         setup.terminal.note(format!("making {}", folder.display()));
-        run(setup, &settings.sandbox.python, &["-m", "venv", &folder.display().to_string()])?;
+        // What is there by now is ours, but its interpreter is gone.
+        run(
+            setup,
+            &settings.sandbox.python,
+            &["-m", "venv", "--clear", &folder.display().to_string()],
+        )?;
+        fs_err::write(folder.join(MARK), "").map_err(Failure::internal)?;
     }
     setup.terminal.note(format!("installing {}", LIBRARIES.join(", ")));
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    run(setup, &python, &[pip.as_slice(), LIBRARIES.as_slice()].concat())
+    run(
+        setup,
+        &python.display().to_string(),
+        &[pip.as_slice(), LIBRARIES.as_slice()].concat(),
+    )
 }
 
 fn has_libraries(setup: &Setup, python: &Path) -> bool {

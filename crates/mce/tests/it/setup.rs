@@ -1,6 +1,7 @@
 //! `mce setup` writes into the files of clients, which keep all else that they have.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
@@ -71,7 +72,12 @@ fn entries_are_put_changed_and_taken_out_and_all_else_stays() {
             && claude.contains("\"docs\": {\"command\": \"npx\", \"env\": {\"KEY\": \"${KEY}\"}}"),
         "{claude}"
     );
-    assert_eq!(text(&project, "home/.claude.json.before-mce"), CLAUDE);
+    // Not beside the file, and only for its owner.
+    let kept = |report: &Ended| PathBuf::from(report.json()[0]["backup"].as_str().unwrap());
+    let copy = kept(&put);
+    assert!(copy.starts_with(project.file("data")), "{}", copy.display());
+    assert_eq!(std::fs::read_to_string(&copy).unwrap(), CLAUDE);
+    assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
     let codex = text(&project, "home/.codex/config.toml");
     assert!(
         codex.starts_with("model = \"x\" # the best\n") && codex.contains("\n[mcp_servers.mce]\ncommand = "),
@@ -83,11 +89,17 @@ fn entries_are_put_changed_and_taken_out_and_all_else_stays() {
     assert!(outcomes(&again).iter().all(|one| one.contains(" unchanged ")), "{again:?}");
     let other = project.run(&["setup", "claude-code", "--surface", "search", "--json"]);
     assert_eq!(outcomes(&other), ["claude-code changed \"search\""]);
+    assert_eq!((kept(&other), std::fs::read_to_string(&copy).unwrap()), (copy, CLAUDE.to_owned()));
 
     let gone = project.run(&["setup", "--all", "--uninstall", "--json"]);
     assert!(outcomes(&gone).iter().all(|one| one.ends_with(" removed null")), "{gone:?}");
     assert_eq!(text(&project, "home/.codex/config.toml"), CODEX);
     assert_eq!(text(&project, "home/.config/goose/config.yaml"), GOOSE);
+    // What is as it was needs no copy.
+    let goose = gone.json().as_array().unwrap().iter().find(|one| one["client"] == "goose").cloned();
+    assert_eq!(goose.unwrap()["backup"], Value::Null);
+    let goose_copy = put.json()[3]["backup"].as_str().unwrap().to_owned();
+    assert!(goose_copy.ends_with("goose/config.yaml") && !PathBuf::from(goose_copy).exists());
     let claude: Value = serde_json::from_str(&text(&project, "home/.claude.json")).unwrap();
     assert_eq!(claude, serde_json::from_str::<Value>(CLAUDE).unwrap());
 }
@@ -147,6 +159,21 @@ fn modes_and_links_stay() {
 }
 
 #[test]
+fn an_entry_through_another_program_is_left_and_told() {
+    let project = home();
+    let cursor = "{\"mcpServers\": {\"far\": {\"command\": \"ssh\", \"args\": [\"host\", \"mce\", \"serve\"]}}}\n";
+    project.write("home/.cursor/mcp.json", cursor);
+    for more in [[].as_slice(), &["--uninstall"]] {
+        let ended = project.run(&[&["setup", "cursor", "--json"], more].concat());
+        assert_eq!(outcomes(&ended), ["cursor left null"], "{ended:?}");
+        assert_eq!(ended.json()[0]["left"], json!(["far"]));
+        let ended = project.run(&[&["setup", "cursor"], more].concat());
+        assert!(ended.out.contains("`far` starts `mce` through another program"), "{ended:?}");
+    }
+    assert_eq!(text(&project, "home/.cursor/mcp.json"), cursor);
+}
+
+#[test]
 fn nobody_is_chosen_for_a_person_who_is_not_there() {
     let project = home();
     let ended = project.run(&["setup", "--json"]);
@@ -158,6 +185,11 @@ fn nobody_is_chosen_for_a_person_who_is_not_there() {
     let ended = project.run(&["setup", "emacs", "--json"]);
     assert!(
         ended.error()["message"].as_str().unwrap().contains("there is no client `emacs`"),
+        "{ended:?}"
+    );
+    let ended = project.run(&["setup", "--python", "emacs", "--json"]);
+    assert!(
+        ended.error()["message"].as_str().unwrap().contains("there is no client `emacs`") && !project.file("data/python").exists(),
         "{ended:?}"
     );
     let ended = project.run(&["setup", "goose", "--project", "--json"]);
@@ -209,6 +241,11 @@ fn an_environment_with_the_data_libraries_is_made_and_used() {
         ended.json()[0]["outcome"].as_str().unwrap().to_owned()
     };
     assert_eq!([run(), run()], ["added", "unchanged"]);
+    // Its interpreter is gone: it was updated away.
+    let python = project.file("data/python/bin/python");
+    std::fs::remove_file(&python).unwrap();
+    std::os::unix::fs::symlink("/nowhere/python3", &python).unwrap();
+    assert_eq!([run(), run()], ["changed", "unchanged"]);
     let ended = project.run(&["exec", "program.py", "--json"]);
     assert_eq!(ended.json()["data"], true, "{ended:?}");
     let shown = project.run(&["config", "show"]);
@@ -224,4 +261,24 @@ fn an_environment_with_the_data_libraries_is_made_and_used() {
         "{failed:?}"
     );
     assert!(!project.file("data/python").exists());
+}
+
+#[test]
+fn an_environment_of_somebody_else_is_no_ours_and_one_that_is_configured_is_told() {
+    let project = home().with("MCE_PYTHON", "/x/python");
+    let told = project.run(&["setup", "--python", "--dry-run", "--json"]).json();
+    assert_eq!(
+        (&told[0]["outcome"], &told[0]["used_instead"]),
+        (&json!("added"), &json!("/x/python"))
+    );
+    project.write("data/python/bin/python", "");
+    project.write("data/python/pyvenv.cfg", "");
+    for more in [[].as_slice(), &["--uninstall"]] {
+        let ended = project.run(&[&["setup", "--python", "--json"], more].concat());
+        assert!(
+            ended.code == 1 && ended.error()["message"].as_str().unwrap().contains("was not made by"),
+            "{ended:?}"
+        );
+    }
+    assert!(project.file("data/python/pyvenv.cfg").exists());
 }
