@@ -53,12 +53,11 @@ pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Option<String> {
         (None, Some(next)) => put_before(section.key_mut(&next)?.leaf_decor_mut(), &comments),
         (table, _) => {
             let place = table.and_then(Table::position).or(place)?;
-            match next_table(document.as_table_mut(), place) {
-                Some(table) => put_before(table.decor_mut(), &comments),
-                None => {
-                    let trailing = format!("{comments}{}", document.trailing().as_str()?);
-                    document.set_trailing(trailing);
-                }
+            if let Some(table) = next_table(document.as_table_mut(), place) {
+                put_before(table.decor_mut(), &comments);
+            } else {
+                let trailing = format!("{comments}{}", document.trailing().as_str()?);
+                document.set_trailing(trailing);
             }
         }
     }
@@ -117,7 +116,7 @@ fn at_position(table: &mut Table, position: isize) -> Option<&mut Table> {
     }
 }
 
-/// toml_edit writes `\n`.
+/// `toml_edit` writes `\n`.
 fn with_ends_of(before: &str, text: String) -> String {
     let lines = before.matches('\n').count();
     if lines == 0 || lines != before.matches("\r\n").count() {

@@ -269,7 +269,8 @@ fn sentence(args: &SetupArgs, file: &ClientFile, done: &Result<Done, Failure>) -
                 .left
                 .iter()
                 .map(|name| format!("\n  `{name}` starts `mce` through another program; it is left as it is"))
-                .collect::<String>();
+                .collect::<Vec<_>>()
+                .concat();
             format!(
                 "{}: {would}{}{surface} ({}{backup}){left}",
                 file.client,
