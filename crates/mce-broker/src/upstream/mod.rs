@@ -35,7 +35,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use mce_config::{ConnectionSettings, Era, Origin, ServerSettings, Settings};
+use mce_config::{ConnectionSettings, Era, Origin, Secret, ServerSettings, Settings};
 use rmcp::model::{CancelledNotification, CancelledNotificationParam, ClientNotification, RequestId};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
@@ -209,14 +209,15 @@ impl Upstreams {
         &self.learned
     }
 
-    /// By what way a server is reached, with all secrets of it.
+    /// By what way a server is reached, with its secrets, which are read only if the way needs one.
     ///
     /// # Errors
     ///
     /// If one cannot be read.
     pub async fn way_to(&self, server: &ServerSettings) -> Result<ConnectionSettings, CallError> {
-        if server.connection == ConnectionSettings::default() {
-            return Ok(ConnectionSettings::default());
+        let own = server.connection.client_key.iter().chain(&server.connection.proxy);
+        if own.flat_map(Secret::sources).next().is_none() {
+            return Ok(server.connection.clone());
         }
         Ok(self.vault.filled(server).await?.connection.clone())
     }

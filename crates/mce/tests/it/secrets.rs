@@ -167,6 +167,16 @@ fn no_secret_is_read_for_what_a_rule_forbids() {
 }
 
 #[test]
+fn no_secret_is_read_to_compile_by_a_way_that_needs_none() {
+    let api = FakeApi::start();
+    let project = project(&api, "'${secret:given}'", "exit 3");
+    let config = std::fs::read_to_string(project.file("mce.yaml")).unwrap();
+    project.write("mce.yaml", &format!("{config}    tls: {{verify: false}}\n"));
+    let ended = project.run(&["compile"]);
+    assert_eq!((ended.code, runs(&project)), (0, 0), "{ended:?}");
+}
+
+#[test]
 fn a_secret_of_two_lines_is_an_error_that_names_its_setting() {
     let api = FakeApi::start();
     let project = project(&api, "'${secret:given}'", "printf 'first-line-91\\nsecond-line-92'");
