@@ -5,6 +5,7 @@
 mod assemble;
 mod auth;
 mod connection;
+mod decimal;
 mod discover;
 mod dotenv;
 mod entry;
@@ -49,6 +50,7 @@ mod view_fields;
 mod yaml;
 
 pub use connection::ConnectionSettings;
+pub use decimal::Decimal;
 pub use entry::{
     ClientFile, Edited, EntryChange, EntryError, EntryOutcome, Launch, client_files, client_names, edit_entry, has_own_code_mode,
     read_client_file,

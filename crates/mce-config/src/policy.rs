@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::EffectSetting;
+use crate::{Decimal, EffectSetting};
 
 /// What calls may be made, and who is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,13 +122,13 @@ pub enum Comparison {
     /// It is none of these.
     NotIn(Vec<Value>),
     /// It is a number above this.
-    GreaterThan(f64),
+    GreaterThan(Decimal),
     /// It is a number below this.
-    LessThan(f64),
+    LessThan(Decimal),
     /// It is this number or above.
-    AtLeast(f64),
+    AtLeast(Decimal),
     /// It is this number or below.
-    AtMost(f64),
+    AtMost(Decimal),
     /// It is a text of this form, in which `*` is anything.
     Matches(String),
     /// It is there, or is not.
@@ -152,14 +152,22 @@ impl Comparison {
         }
     }
 
-    /// What it compares with, as in a rule.
+    /// What it compares with, as in a rule; a limit of more digits than a double always keeps, which are 15, is its text.
     pub fn operand(&self) -> Value {
         match self {
             Self::Equals(value) | Self::NotEquals(value) => value.clone(),
             Self::In(values) | Self::NotIn(values) => Value::from(values.clone()),
-            Self::GreaterThan(number) | Self::LessThan(number) | Self::AtLeast(number) | Self::AtMost(number) => Value::from(*number),
+            Self::GreaterThan(limit) | Self::LessThan(limit) | Self::AtLeast(limit) | Self::AtMost(limit) => limit_value(limit),
             Self::Matches(pattern) => Value::from(pattern.as_str()),
             Self::Exists(is_there) => Value::from(*is_there),
         }
     }
+}
+
+fn limit_value(limit: &Decimal) -> Value {
+    let text = limit.as_str();
+    let number = serde_json::from_str(text)
+        .ok()
+        .filter(|number: &Value| number.is_i64() || number.is_u64() || text.len() <= 15);
+    number.unwrap_or_else(|| Value::from(text))
 }

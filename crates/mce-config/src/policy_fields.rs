@@ -11,7 +11,7 @@ use crate::policy::with_upper_method;
 use crate::reader::{Reader, found, one_of};
 use crate::setting_fields::SettingFields;
 use crate::yaml::Kind;
-use crate::{AskerSetting, Budget, Comparison, Condition, ConfigError, EffectSetting, PolicyRule, PolicySettings, Verdict};
+use crate::{AskerSetting, Budget, Comparison, Condition, ConfigError, Decimal, EffectSetting, PolicyRule, PolicySettings, Verdict};
 
 /// The key of the rules.
 pub(crate) const POLICIES: &str = "policies";
@@ -233,11 +233,12 @@ fn values(reader: &mut Reader<'_>, key: &str, field: &Field) -> Result<Vec<Value
     }
 }
 
-fn number(reader: &mut Reader<'_>, key: &str, field: &Field) -> Result<f64, ConfigError> {
-    let number = reader.json(key, field)?.as_f64();
-    number
-        .filter(|number| number.is_finite())
-        .ok_or_else(|| field.unexpected("a number without quotes"))
+/// A number with all its digits, as it is written.
+fn number(reader: &mut Reader<'_>, key: &str, field: &Field) -> Result<Decimal, ConfigError> {
+    let expected = "a number without quotes";
+    let is_number = reader.json(key, field)?.is_number();
+    let written = Decimal::parse(field.scalar(expected)?).filter(|_| is_number);
+    written.ok_or_else(|| field.unexpected(expected))
 }
 
 fn budget(reader: &mut Reader<'_>, key: &str, field: Field) -> Result<Budget, ConfigError> {

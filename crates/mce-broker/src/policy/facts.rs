@@ -2,17 +2,18 @@
 
 use std::sync::OnceLock;
 
-use mce_catalog::function::{Effect, Location, ParameterEncoding, Style, Target};
+use mce_catalog::function::{BodyFormat, BodyVariant, Effect, Location, ParameterEncoding, Style, Target};
 use mce_catalog::view::{ArgumentPlace, FilledArgument};
 use mce_config::{Origin, ServerSettings};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
+use super::condition::Written;
 use crate::arguments::Arguments;
 use crate::call::CallRequest;
 use crate::function_source::FoundFunction;
 use crate::hex::sha256_hex;
-use crate::json_text::{canonical, find_big_integer, has_long_number};
+use crate::json_text::{canonical, find_big_integer, text_at};
 use crate::run_context::RunContext;
 
 /// The server that `fetch` counts as.
@@ -120,12 +121,20 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Whether the body, which is sent as it is written, has numbers of more digits than a double keeps.
-    pub(crate) fn has_long_numbers(&self) -> bool {
-        match self.called {
-            Called::Function(_, arguments) => arguments.body.as_ref().is_some_and(|body| has_long_number(body.text.get())),
-            Called::Fetch { .. } => false,
-        }
+    /// A value of the body as it is written, if it may be sent so: with all digits of its numbers.
+    pub(crate) fn written(&self, pointer: &str) -> Option<Written<'_>> {
+        let Called::Function(found, Arguments { body: Some(given), .. }) = self.called else {
+            return None;
+        };
+        let variants = &found.function.body.as_ref()?.variants;
+        let is_json = |variant: &BodyVariant| variant.format == BodyFormat::Json;
+        let below = pointer
+            .strip_prefix("/body")
+            .filter(|below| variants.iter().any(is_json) && (below.is_empty() || below.starts_with('/')))?;
+        Some(Written {
+            text: text_at(given.text.get(), below)?,
+            is_sure: variants.iter().all(is_json),
+        })
     }
 
     /// The arguments by original names; the body is `body`.

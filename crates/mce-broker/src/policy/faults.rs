@@ -1,5 +1,5 @@
 //! Rules that can never fit a call, as far as one can know: what names nothing that there is, and what stands behind a rule that
-//! fits all the same. What depends on servers that are not compiled is not judged.
+//! fits all the same. Also parts of rules that fit otherwise. What depends on servers that are not compiled is not judged.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use mce_catalog::catalog::{Callable, Catalog};
 use mce_catalog::function::{Function, Location, Target, Types};
 use mce_catalog::lookup::{LookupError, closest};
 use mce_catalog::schema;
-use mce_config::{Condition, PolicyRule, Settings};
+use mce_config::{Comparison, Condition, PolicyRule, Settings};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -18,13 +18,15 @@ use super::known::Known;
 /// Functions whose arguments are looked at for one condition.
 const MAX_READ: usize = 2_000;
 
-/// A part of a rule that fits nothing.
+/// A part of a rule that fits nothing, or hardly what was meant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleFault {
     /// The rule's name; `allowed_tools` for an entry of that.
     pub rule: String,
     /// The key in the configuration, such as `policies.0.function`.
     pub place: String,
+    /// Whether the whole rule, or entry, fits nothing because of it.
+    pub never_fits: bool,
     /// What is wrong.
     pub message: String,
     /// What was probably meant.
@@ -35,13 +37,14 @@ pub struct RuleFault {
 impl fmt::Display for RuleFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.rule != self.place {
-            write!(f, "the rule `{}` never fits as it is written: ", self.rule)?;
+            let never = if self.never_fits { " never fits as it is written" } else { "" };
+            write!(f, "the rule `{}`{never}: ", self.rule)?;
         }
         write!(f, "{}: {}", self.place, self.message)
     }
 }
 
-/// All parts of rules, and of the list of allowed tools, that fit nothing.
+/// All parts of rules, and of the list of allowed tools, that fit nothing or hardly what was meant.
 ///
 /// # Errors
 ///
@@ -60,16 +63,19 @@ pub fn rule_faults(settings: &Settings, catalog: &Catalog) -> Result<Vec<RuleFau
     };
     let everywhere = PolicyRule::default();
     for pattern in &policy.allowed_tools {
-        judge.check_function((ALLOWED_TOOLS, ALLOWED_TOOLS), &everywhere, pattern);
+        if let Some((message, hint)) = judge.function_fault(&everywhere, pattern) {
+            judge.add((ALLOWED_TOOLS, ALLOWED_TOOLS.to_owned()), true, message, hint);
+        }
     }
     let mut before: Vec<(&PolicyRule, Vec<bool>)> = Vec::new();
     for rule in &policy.rules {
         let told = judge.faults.len();
         judge.check_rule(rule)?;
-        let fitting = judge.known.fitting(rule, true);
-        if judge.faults.len() == told {
-            judge.check_order(rule, &fitting, &before);
+        if judge.faults.iter().skip(told).any(|fault| fault.never_fits) {
+            continue;
         }
+        let fitting = judge.known.fitting(rule, true);
+        judge.check_order(rule, &fitting, &before);
         if rule.conditions.is_empty() {
             before.push((rule, fitting));
         }
@@ -84,45 +90,49 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    fn add(&mut self, (rule, place): (&str, String), message: String, hint: Option<String>) {
+    fn add(&mut self, (rule, place): (&str, String), never_fits: bool, message: String, hint: Option<String>) {
         self.faults.push(RuleFault {
             rule: rule.to_owned(),
             place,
+            never_fits,
             message,
             hint,
         });
     }
 
     fn check_rule(&mut self, rule: &PolicyRule) -> Result<(), LookupError> {
-        let told = self.faults.len();
-        for pattern in rule
-            .servers
-            .iter()
-            .filter(|pattern| !self.known.is_server(pattern))
-            .collect::<Vec<_>>()
-        {
+        let wrong: Vec<_> = rule.servers.iter().filter(|pattern| !self.known.is_server(pattern)).collect();
+        let mut never_fits = !wrong.is_empty() && wrong.len() == rule.servers.len();
+        for pattern in wrong {
             let names = self.known.servers.iter().flat_map(|(names, _)| names).map(String::as_str);
-            let hint = did_you_mean(pattern, names);
-            self.add(
-                (&rule.name, format!("{}.server", rule.key)),
-                format!("no server is called `{pattern}`"),
-                hint,
-            );
+            let (message, hint) = (format!("no server is called `{pattern}`"), did_you_mean(pattern, names));
+            self.add((&rule.name, format!("{}.server", rule.key)), never_fits, message, hint);
         }
-        for pattern in &rule.functions {
-            self.check_function((&rule.name, &format!("{}.function", rule.key)), rule, pattern);
+        let wrong: Vec<_> = rule
+            .functions
+            .iter()
+            .filter_map(|pattern| self.function_fault(rule, pattern))
+            .collect();
+        let fits_none = !wrong.is_empty() && wrong.len() == rule.functions.len();
+        for (message, hint) in wrong {
+            self.add((&rule.name, format!("{}.function", rule.key)), fits_none, message, hint);
         }
-        if self.faults.len() > told || !self.known.knows_all(&rule.servers) {
+        never_fits |= fits_none;
+        if never_fits || !self.known.knows_all(&rule.servers) {
             return Ok(());
         }
         let fitting = self.known.fitting(rule, true);
         if !fitting.contains(&true) {
             let all = self.known.fitting(rule, false);
-            let effects: BTreeSet<&str> = self.those(&all).map(|function| function.effect.as_str()).collect();
+            let effects: BTreeSet<&str> = self
+                .those(&all)
+                .filter(|function| function.is_offered)
+                .map(|function| function.effect.as_str())
+                .collect();
             let effects: Vec<_> = effects.into_iter().map(|effect| format!("`{effect}`")).collect();
             let message = "no function that the rule is for has this effect".to_owned();
             let hint = (!effects.is_empty()).then(|| format!("they have {}", effects.join(" and ")));
-            self.add((&rule.name, format!("{}.effect", rule.key)), message, hint);
+            self.add((&rule.name, format!("{}.effect", rule.key)), true, message, hint);
             return Ok(());
         }
         for condition in &rule.conditions {
@@ -140,7 +150,8 @@ impl Judge<'_> {
             .map(|(function, _)| function)
     }
 
-    fn check_function(&mut self, (name, place): (&str, &str), rule: &PolicyRule, pattern: &str) {
+    /// Why a name of a function fits nothing, if so, and what was probably meant.
+    fn function_fault(&self, rule: &PolicyRule, pattern: &str) -> Option<(String, Option<String>)> {
         let alone = PolicyRule {
             functions: vec![pattern.to_owned()],
             servers: rule.servers.clone(),
@@ -148,17 +159,16 @@ impl Judge<'_> {
         };
         let is_judged = self.known.knows_all(&rule.servers) || self.known.names_known_server(pattern);
         if !is_judged || self.known.fitting(&alone, false).contains(&true) {
-            return;
+            return None;
         }
         let elsewhere = self.known.functions.iter().find(|function| function.is_called(pattern));
-        let (message, hint) = if let Some(function) = elsewhere {
+        Some(if let Some(function) = elsewhere {
             let message = format!("`{pattern}` is no function of the servers that the rule is for");
             (message, Some(format!("it is `{}`", function.reference())))
         } else {
             let names = self.known.functions.iter().flat_map(|function| &function.names).map(String::as_str);
             (format!("no function is called `{pattern}`"), did_you_mean(pattern, names))
-        };
-        self.add((name, place.to_owned()), message, hint);
+        })
     }
 
     /// A rule is never reached if one before it fits whatever it fits.
@@ -181,7 +191,7 @@ impl Judge<'_> {
         let Some((earlier, _)) = before.iter().find(covers) else { return };
         let message = format!("`{}` stands before it and fits all that it fits", earlier.name);
         let hint = Some(format!("put it before `{}`, or take one of both away", earlier.name));
-        self.add((&rule.name, rule.key.clone()), message, hint);
+        self.add((&rule.name, rule.key.clone()), true, message, hint);
     }
 
     fn check_pointer(&mut self, rule: &PolicyRule, condition: &Condition, fitting: &[bool]) -> Result<(), LookupError> {
@@ -193,23 +203,26 @@ impl Judge<'_> {
         let name = steps.next().unwrap_or_default();
         let next = steps.next();
         let mut names = BTreeSet::new();
+        let mut is_open = false;
         for function in self.those(fitting).take(MAX_READ) {
             let found = if function.is_fetch {
                 names.extend(["url", "method", "body"].map(str::to_owned));
-                names.contains(&name)
+                if names.contains(&name) { Place::Declared } else { Place::None }
             } else {
                 match self.catalog.callable(function.reference()) {
                     Ok(Callable { function, .. }) => {
                         let types = self.catalog.types_for(&function)?;
-                        has_argument((&function, &types), (&name, next.as_deref()), &mut names)
+                        place_of((&function, &types), (&name, next.as_deref()), &mut names)
                     }
                     // Who hides it does not need to be told of it.
-                    Err(LookupError::Hidden { .. } | LookupError::Misfit { .. }) => true,
+                    Err(LookupError::Hidden { .. } | LookupError::Misfit { .. }) => Place::Declared,
                     Err(error) => return Err(error),
                 }
             };
-            if found {
-                return Ok(());
+            match found {
+                Place::Declared => return Ok(()),
+                Place::Open => is_open = true,
+                Place::None => {}
             }
         }
         if fitting.iter().filter(|fits| **fits).count() > MAX_READ {
@@ -219,52 +232,96 @@ impl Judge<'_> {
             (Some(next), true) => format!("{name}/{next}"),
             (Some(_) | None, _) => name,
         };
-        let message = format!("no function that the rule is for has the argument `/{wanted}`");
-        let hint = closest(&wanted, names.iter().map(String::as_str));
-        let hint = hint.first().map(|name| format!("did you mean `/{name}`?"));
-        self.add((&rule.name, format!("{}.when.{}", rule.key, condition.pointer)), message, hint);
+        let known = names.iter().map(String::as_str);
+        let hint = if is_open {
+            // What may be sent besides is only doubted if it looks like something else.
+            let begin = if wanted.starts_with("body/") { "body/" } else { "" };
+            let members = known.filter_map(|name| name.strip_prefix(begin));
+            let near = closest(wanted.strip_prefix(begin).unwrap_or(&wanted), members);
+            near.first().map(|near| format!("{begin}{near}"))
+        } else {
+            closest(&wanted, known).into_iter().next()
+        };
+        if is_open && hint.is_none() {
+            return Ok(());
+        }
+        let always_holds = condition
+            .comparisons
+            .iter()
+            .all(|comparison| *comparison == Comparison::Exists(false));
+        let message = match (is_open, always_holds) {
+            (true, _) => format!("no function that the rule is for names the argument `/{wanted}`, though it may be sent"),
+            (false, true) => format!("no function that the rule is for has the argument `/{wanted}`, so that this always holds"),
+            (false, false) => format!("no function that the rule is for has the argument `/{wanted}`"),
+        };
+        let hint = hint.map(|name| format!("did you mean `/{name}`?"));
+        let place = format!("{}.when.{}", rule.key, condition.pointer);
+        self.add((&rule.name, place), !is_open && !always_holds, message, hint);
         Ok(())
     }
 }
 
-/// Whether a function has the argument, and that a member of this name, or may have; where it has not, its names are collected.
-fn has_argument((function, types): (&Function, &Types), (name, next): (&str, Option<&str>), names: &mut BTreeSet<String>) -> bool {
-    let accepts_more = matches!(&function.target, Target::Tool(tool) if tool.accepts_more && tool.input.get("properties").is_none());
+/// Whether a function has an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It has, or may have.
+    Declared,
+    /// It is not named, but may be sent.
+    Open,
+    /// It cannot be sent.
+    None,
+}
+
+/// Whether a function has the argument, and that a member of this name; where it has not, its names are collected.
+fn place_of((function, types): (&Function, &Types), (name, next): (&str, Option<&str>), names: &mut BTreeSet<String>) -> Place {
+    let accepts_more = matches!(&function.target, Target::Tool(tool) if tool.accepts_more);
+    let is_bare = matches!(&function.target, Target::Tool(tool) if tool.input.get("properties").is_none());
     let is_object = |schema: &Value| schema::resolve(schema, types).is_none_or(|schema| schema.get("properties").is_some());
     // The members of an object in the query are arguments of their own, when they are sent.
     let has_members = |parameter: &&mce_catalog::function::Parameter| parameter.location == Location::Query && is_object(&parameter.schema);
-    if accepts_more
+    if accepts_more && is_bare
         || function.parameters.iter().any(|parameter| parameter.key == name)
         || function.parameters.iter().any(|it| has_members(&it))
     {
-        return true;
+        return Place::Declared;
     }
     names.extend(function.parameters.iter().map(|parameter| parameter.key.clone()));
-    let Some(body) = &function.body else { return false };
+    let otherwise = if accepts_more { Place::Open } else { Place::None };
+    let Some(body) = &function.body else { return otherwise };
     names.insert("body".to_owned());
     if name != "body" {
-        return false;
+        return otherwise;
     }
-    let Some(next) = next else { return true };
-    let may_have = |schema: &Value| {
-        let Some(schema) = schema::resolve(schema, types) else {
-            return true;
-        };
-        let is_plain = schema.get("type").is_some_and(|kind| kind == "object")
-            && schema.get("additionalProperties").is_none_or(|more| *more == Value::Bool(false))
-            && ["allOf", "anyOf", "oneOf", "patternProperties"]
-                .iter()
-                .all(|key| schema.get(key).is_none());
-        match schema.get("properties").and_then(Value::as_object).filter(|_| is_plain) {
-            Some(properties) => {
-                names.extend(properties.keys().map(|name| format!("body/{name}")));
-                properties.contains_key(next)
-            }
-            None => true,
-        }
+    let Some(next) = next else { return Place::Declared };
+    let places: Vec<Place> = body
+        .variants
+        .iter()
+        .map(|variant| member_place(&variant.schema, types, next, names))
+        .collect();
+    let first = [Place::Declared, Place::Open].into_iter().find(|place| places.contains(place));
+    first.unwrap_or(Place::None)
+}
+
+/// Whether a body has a member of this name; where it has not, the names of its members are collected.
+fn member_place(schema: &Value, types: &Types, name: &str, names: &mut BTreeSet<String>) -> Place {
+    let Some(schema) = schema::resolve(schema, types) else {
+        return Place::Declared;
     };
-    let checked: Vec<bool> = body.variants.iter().map(|variant| &variant.schema).map(may_have).collect();
-    checked.contains(&true)
+    let more = schema.get("additionalProperties");
+    let is_plain = schema.get("type").is_some_and(|kind| kind == "object")
+        && more.is_none_or(|more| *more == Value::Bool(false))
+        && ["allOf", "anyOf", "oneOf", "patternProperties"]
+            .iter()
+            .all(|key| schema.get(key).is_none());
+    let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|_| is_plain) else {
+        return Place::Declared;
+    };
+    names.extend(properties.keys().map(|name| format!("body/{name}")));
+    match (properties.contains_key(name), more) {
+        (true, _) => Place::Declared,
+        (false, Some(Value::Bool(false))) => Place::None,
+        (false, _) => Place::Open,
+    }
 }
 
 fn did_you_mean<'a>(pattern: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {

@@ -3,7 +3,7 @@
 use mce_catalog::catalog::Catalog;
 use mce_catalog::function::Effect;
 use mce_catalog::lookup::LookupError;
-use mce_config::{Origin, PolicyRule, ServerSettings};
+use mce_config::{EffectSetting, Origin, PolicyRule, ServerSettings};
 
 use super::facts::{FETCH_SERVER, names_of};
 use super::glob::is_glob_match;
@@ -25,6 +25,8 @@ pub(super) struct KnownFunction {
     /// `server.function` last.
     pub(super) names: Vec<String>,
     pub(super) effect: Effect,
+    /// It is not one that writes at a server of which only reading is allowed.
+    pub(super) is_offered: bool,
     pub(super) is_fetch: bool,
 }
 
@@ -39,6 +41,7 @@ impl Known {
                 server: 0,
                 names: vec!["fetch".to_owned(), format!("{FETCH_SERVER}.fetch")],
                 effect,
+                is_offered: true,
                 is_fetch: true,
             });
         }
@@ -54,6 +57,7 @@ impl Known {
                     server: place,
                     names: names_of([&row.python, &row.typescript], own, tool, [&server.title, &server.name]),
                     effect: row.effect,
+                    is_offered: !server.is_read_only || row.effect == Effect::Read,
                     is_fetch: false,
                 }
             });
@@ -82,9 +86,10 @@ impl Known {
 
     /// Which functions a rule may fit, by their names and effects; each in its place.
     pub(super) fn fitting(&self, rule: &PolicyRule, with_effects: bool) -> Vec<bool> {
+        let is_one_of = |effects: &[EffectSetting], own| effects.iter().any(|effect| is_effect(*effect, own));
         let fits = |function: &KnownFunction| {
             (rule.functions.is_empty() || rule.functions.iter().any(|pattern| function.is_called(pattern)))
-                && (!with_effects || rule.effects.is_empty() || rule.effects.iter().any(|effect| is_effect(*effect, function.effect)))
+                && (!with_effects || rule.effects.is_empty() || function.is_offered && is_one_of(&rule.effects, function.effect))
         };
         let is_at = |function: &KnownFunction| {
             let names = self.servers.get(function.server).map(|(names, _)| names);

@@ -48,11 +48,12 @@ pub(crate) fn check(rule: &PolicyRule, facts: &Facts<'_>) -> Result<(), Misfit> 
         Verdict::Deny | Verdict::Ask => Sense::Possibly,
     };
     for condition in &rule.conditions {
-        condition::check(condition, facts.arguments(), (sense, facts.has_long_numbers())).map_err(|(comparison, value)| {
-            Misfit::Condition {
-                wanted: format!("`{}` {} {}", condition.pointer, comparison.key(), comparison.operand()),
-                value: value.map(shown),
-            }
+        let written = condition::needs_digits(condition)
+            .then(|| facts.written(&condition.pointer))
+            .flatten();
+        condition::check(condition, facts.arguments(), (sense, written)).map_err(|(comparison, value)| Misfit::Condition {
+            wanted: format!("`{}` {} {}", condition.pointer, comparison.key(), comparison.operand()),
+            value: value.map(shown),
         })?;
     }
     Ok(())

@@ -43,6 +43,35 @@ fn typescript(client: &mut Client, code: &str) -> Value {
 }
 
 #[test]
+fn limits_keep_all_their_digits_from_the_file_to_the_call() {
+    let api = FakeApi::start();
+    let long = "1".repeat(60);
+    let rules = format!(
+        "policies:\n\
+        - {{name: above, function: get_item, when: {{/id: {{greater_than: 9007199254740992}}}}, decide: deny}}\n\
+        - {{name: within, function: createItem, when: {{/body/price: {{at_most: 9007199254740992}}}}, decide: allow}}\n\
+        - {{name: long, function: createItem, when: {{/body/price: {{at_least: {long}2, at_most: {long}2}}}}, decide: allow}}\n\
+        - {{name: other, function: createItem, decide: deny}}\n"
+    );
+    let project = project(&api, &rules);
+    let check = |function: &str, arguments: &str| project.run(&["policy", "check", function, "--json", arguments]).json()["rule"].clone();
+    assert_eq!(check("shop.get_item", r#"{"id":"9007199254740993"}"#), "above");
+    assert_ne!(check("shop.get_item", r#"{"id":"9007199254740992"}"#), "above");
+    for (price, rule) in [
+        ("9007199254740992", "within"),
+        ("9007199254740993", "other"),
+        (&format!("{long}1"), "other"),
+        (&format!("{long}2"), "long"),
+        (&format!("{long}2.0000000000000000000001"), "other"),
+    ] {
+        let arguments = format!(r#"{{"body":{{"name":"a","price":{price}}}}}"#);
+        assert_eq!(check("shop.create_item", &arguments), rule, "{price}");
+    }
+    let listed = project.run(&["policy", "list"]);
+    assert!(listed.out.contains(&format!("at most \"{long}2\"")), "{listed:?}");
+}
+
+#[test]
 fn the_first_rule_that_fits_decides_in_both_languages_and_for_both_kinds_of_server() {
     let api = FakeApi::start();
     let rules = "policies:\n\

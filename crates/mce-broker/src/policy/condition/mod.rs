@@ -5,8 +5,10 @@
 
 use std::cmp::Ordering;
 
-use mce_config::{Comparison, Condition};
+use mce_config::{Comparison, Condition, Decimal};
 use serde_json::{Number, Value};
+
+use crate::json_text::items;
 
 /// How sure one must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +28,27 @@ impl Sense {
     }
 }
 
-/// Checks a condition; one whose value is missing does not hold, but that it may be missing by `exists: false`. `is_rounded` is
-/// whether numbers may be sent with more digits than were read: then they are anywhere between the doubles beside them.
+/// A value as it is written, with all digits of its numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Written<'a> {
+    pub(crate) text: &'a str,
+    /// It is sent so; else it may be sent as it was read.
+    pub(crate) is_sure: bool,
+}
+
+/// Whether a condition compares with a limit, for which each digit counts.
+pub(crate) fn needs_digits(condition: &Condition) -> bool {
+    let has_limit = |comparison: &Comparison| {
+        matches!(
+            comparison,
+            Comparison::GreaterThan(_) | Comparison::LessThan(_) | Comparison::AtLeast(_) | Comparison::AtMost(_)
+        )
+    };
+    condition.comparisons.iter().any(has_limit)
+}
+
+/// Checks a condition; one whose value is missing does not hold, but that it may be missing by `exists: false`. `written` is the
+/// value's text, where numbers may be sent with more digits than were read.
 ///
 /// # Errors
 ///
@@ -35,10 +56,10 @@ impl Sense {
 pub(crate) fn check<'a>(
     condition: &'a Condition,
     arguments: &'a Value,
-    (sense, is_rounded): (Sense, bool),
+    (sense, written): (Sense, Option<Written<'_>>),
 ) -> Result<(), (&'a Comparison, Option<&'a Value>)> {
     let value = arguments.pointer(&condition.pointer);
-    let fails = |comparison: &&Comparison| !holds(comparison, value, (sense, is_rounded));
+    let fails = |comparison: &&Comparison| !holds(comparison, value, (sense, written));
     condition
         .comparisons
         .iter()
@@ -46,7 +67,7 @@ pub(crate) fn check<'a>(
         .map_or(Ok(()), |comparison| Err((comparison, value)))
 }
 
-fn holds(comparison: &Comparison, value: Option<&Value>, (sense, is_rounded): (Sense, bool)) -> bool {
+fn holds(comparison: &Comparison, value: Option<&Value>, (sense, written): (Sense, Option<Written<'_>>)) -> bool {
     let Some(value) = value else {
         return *comparison == Comparison::Exists(false);
     };
@@ -58,27 +79,20 @@ fn holds(comparison: &Comparison, value: Option<&Value>, (sense, is_rounded): (S
             Sense::Possibly => readings.into_iter().any(test),
         }
     };
+    let is_limited = |limit: &Decimal, is_right: fn(Ordering) -> bool| {
+        let mut numbers = Vec::new();
+        numbers_of(value, (sense, written), &mut numbers);
+        let test = |number: Option<Decimal>| number.is_some_and(|number| is_right(number.cmp(limit)));
+        match sense {
+            Sense::Surely => !numbers.is_empty() && numbers.into_iter().all(test),
+            Sense::Possibly => numbers.into_iter().any(test),
+        }
+    };
     let is_equal = |operand: &Value, sense: Sense, one: &Value| match operand {
         Value::Array(_) | Value::Object(_) => equal(value, operand, sense),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => equal(one, operand, sense),
     };
     let is_one_of = |operands: &[Value], sense: Sense, one: &Value| operands.iter().any(|operand| is_equal(operand, sense, one));
-    let is_number = |test: &dyn Fn(f64) -> bool| {
-        of_readings(&|one| {
-            let may_differ = is_rounded && !(one.is_i64() || one.is_u64());
-            let near = |number: f64| {
-                if may_differ {
-                    [number.next_down(), number, number.next_up()]
-                } else {
-                    [number; 3]
-                }
-            };
-            number(one, sense).is_some_and(|number| match sense {
-                Sense::Surely => near(number).into_iter().all(test),
-                Sense::Possibly => near(number).into_iter().any(test),
-            })
-        })
-    };
     match comparison {
         Comparison::Exists(is_there) => *is_there,
         Comparison::Equals(operand) => match operand {
@@ -91,10 +105,10 @@ fn holds(comparison: &Comparison, value: Option<&Value>, (sense, is_rounded): (S
         },
         Comparison::In(operands) => of_readings(&|one| is_one_of(operands, sense, one)),
         Comparison::NotIn(operands) => of_readings(&|one| !is_one_of(operands, sense.opposite(), one)),
-        Comparison::GreaterThan(limit) => is_number(&|number| number > *limit),
-        Comparison::LessThan(limit) => is_number(&|number| number < *limit),
-        Comparison::AtLeast(limit) => is_number(&|number| number >= *limit),
-        Comparison::AtMost(limit) => is_number(&|number| number <= *limit),
+        Comparison::GreaterThan(limit) => is_limited(limit, Ordering::is_gt),
+        Comparison::LessThan(limit) => is_limited(limit, Ordering::is_lt),
+        Comparison::AtLeast(limit) => is_limited(limit, Ordering::is_ge),
+        Comparison::AtMost(limit) => is_limited(limit, Ordering::is_le),
         Comparison::Matches(pattern) => of_readings(&|one| text(one).is_some_and(|text| super::glob::is_glob_match(pattern, &text))),
     }
 }
@@ -105,6 +119,39 @@ fn items_of<'a>(value: &'a Value, items: &mut Vec<&'a Value>) {
         Value::Array(values) => values.iter().for_each(|value| items_of(value, items)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => items.push(value),
     }
+}
+
+/// The numbers that a value and the items of lists in it are read as; none in the place of what is no number.
+fn numbers_of(value: &Value, (sense, written): (Sense, Option<Written<'_>>), numbers: &mut Vec<Option<Decimal>>) {
+    match value {
+        Value::Array(values) => {
+            let texts = written.and_then(|written| items(written.text)).unwrap_or_default();
+            for (place, value) in values.iter().enumerate() {
+                let text = texts.get(place).map(|text| text.get());
+                let written = text.zip(written).map(|(text, whole)| Written { text, ..whole });
+                numbers_of(value, (sense, written), numbers);
+            }
+        }
+        Value::Number(number) => {
+            let read = || Decimal::parse(&number.to_string());
+            let exact = written.and_then(|written| Decimal::parse(written.text.trim()));
+            if exact.is_none() || written.is_some_and(|written| !written.is_sure) {
+                numbers.push(read());
+            }
+            numbers.extend(exact.map(Some));
+        }
+        Value::String(text) if sense == Sense::Possibly => numbers.push(read_text(text.trim())),
+        Value::Null | Value::Bool(_) | Value::String(_) | Value::Object(_) => numbers.push(None),
+    }
+}
+
+/// A text as a number; what is infinite is beyond all others.
+fn read_text(text: &str) -> Option<Decimal> {
+    let infinite = || {
+        let number = text.parse().ok().filter(|number: &f64| number.is_infinite())?;
+        Decimal::parse(&format!("{}1e{}", if number < 0.0 { "-" } else { "" }, i64::MAX))
+    };
+    Decimal::parse(text).or_else(infinite)
 }
 
 /// Numbers are equal by their value, however they are written. Possibly, so are texts that read as numbers or truth values.
@@ -141,15 +188,15 @@ fn is_same_when_read(one: &Value, other: &Value) -> bool {
         }
         _ => false,
     };
-    let numbers = (number(one, Sense::Possibly), number(other, Sense::Possibly));
+    let numbers = (number(one), number(other));
     matches!(numbers, (Some(one), Some(other)) if one.partial_cmp(&other) == Some(Ordering::Equal)) || is_same_text()
 }
 
-fn number(value: &Value, sense: Sense) -> Option<f64> {
+fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
-        Value::String(text) if sense == Sense::Possibly => text.trim().parse().ok().filter(|number: &f64| !number.is_nan()),
-        Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
+        Value::String(text) => text.trim().parse().ok().filter(|number: &f64| !number.is_nan()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }
 

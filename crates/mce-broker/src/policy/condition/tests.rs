@@ -5,12 +5,16 @@ use serde_json::json;
 
 use super::*;
 
+fn limit(text: &str) -> Decimal {
+    Decimal::parse(text).unwrap()
+}
+
 fn is_met(comparison: Comparison, arguments: &Value, sense: Sense) -> bool {
     let condition = Condition {
         pointer: "/a".to_owned(),
         comparisons: vec![comparison],
     };
-    check(&condition, arguments, (sense, false)).is_ok()
+    check(&condition, arguments, (sense, None)).is_ok()
 }
 
 #[test]
@@ -40,15 +44,15 @@ fn each_comparison_holds_where_it_says() {
         (In(vec![json!(1), json!("x")]), json!(["x", "y"]), false, true),
         (NotIn(vec![json!(1), json!("x")]), json!(["x", "y"]), false, true),
         (NotIn(vec![json!(1), json!("x")]), json!("y"), true, true),
-        (GreaterThan(1.0), json!(1), false, false),
-        (GreaterThan(1.0), json!(1.5), true, true),
-        (GreaterThan(1.0), json!("2"), false, true),
-        (GreaterThan(1.0), json!("1e999"), false, true),
-        (GreaterThan(1.0), json!(null), false, false),
-        (LessThan(1.0), json!([0, 5]), false, true),
-        (AtLeast(1.0), json!(1), true, true),
-        (AtMost(100.0), json!("100"), false, true),
-        (AtMost(100.0), json!([1, 2]), true, true),
+        (GreaterThan(limit("1")), json!(1), false, false),
+        (GreaterThan(limit("1")), json!(1.5), true, true),
+        (GreaterThan(limit("1")), json!("2"), false, true),
+        (GreaterThan(limit("1")), json!("1e999"), false, true),
+        (GreaterThan(limit("1")), json!(null), false, false),
+        (LessThan(limit("1")), json!([0, 5]), false, true),
+        (AtLeast(limit("1")), json!(1), true, true),
+        (AtMost(limit("100")), json!("100"), false, true),
+        (AtMost(limit("100")), json!([1, 2]), true, true),
         (Matches("ma*".to_owned()), json!("main"), true, true),
         (Matches("1*".to_owned()), json!(12), true, true),
         (Matches("ma*".to_owned()), json!({"ma": 1}), false, false),
@@ -67,27 +71,37 @@ fn each_comparison_holds_where_it_says() {
 }
 
 #[test]
-fn a_number_that_was_rounded_may_be_on_either_side_of_a_limit() {
-    for (comparison, value, surely, possibly) in [
-        (Comparison::AtMost(50.0), json!(50.0), false, true),
-        (Comparison::GreaterThan(50.0), json!(50.0), false, true),
-        (Comparison::AtMost(50.0), json!(50), true, true),
-        (Comparison::AtMost(50.0), json!(49.99), true, true),
-        (Comparison::GreaterThan(50.0), json!(49.99), false, false),
+fn limits_are_exact_for_numbers_of_any_length() {
+    use Comparison::{AtLeast, AtMost, GreaterThan, LessThan};
+    for (comparison, text, is_sure, [surely, possibly]) in [
+        (GreaterThan(limit("9007199254740992")), "9007199254740993", true, [true; 2]),
+        (AtMost(limit("9007199254740992")), "9007199254740993", true, [false; 2]),
+        (AtMost(limit("9007199254740993")), " 9007199254740993 ", true, [true; 2]),
+        (AtMost(limit("50")), "50.0000000000000000001", true, [false; 2]),
+        // Where it may be sent as it was read, both count.
+        (AtMost(limit("50")), "50.0000000000000000001", false, [false, true]),
+        (AtMost(limit("50")), "50.00000000000000000000", false, [true; 2]),
+        (AtMost(limit("18446744073709551616")), "18446744073709551617", true, [false; 2]),
+        (AtLeast(limit("18446744073709551617")), "18446744073709551616", true, [false; 2]),
+        (AtMost(limit("18446744073709551616")), "18446744073709551616", true, [true; 2]),
         (
-            Comparison::AtMost(9_007_199_254_740_992.0),
-            json!(9_007_199_254_740_992.0),
-            false,
+            LessThan(limit("18446744073709551617")),
+            "[1, [18446744073709551617]]",
             true,
+            [false, true],
         ),
+        (GreaterThan(limit("0")), "1e-400", true, [true; 2]),
+        (GreaterThan(limit("9007199254740992")), "\"9007199254740993\"", true, [false, true]),
     ] {
         let condition = Condition {
             pointer: "/a".to_owned(),
             comparisons: vec![comparison.clone()],
         };
+        let arguments = json!({"a": serde_json::from_str::<Value>(text).unwrap()});
         for (sense, expected) in [(Sense::Surely, surely), (Sense::Possibly, possibly)] {
-            let holds = check(&condition, &json!({"a": value}), (sense, true)).is_ok();
-            assert_eq!(holds, expected, "{comparison:?} {value} {sense:?}");
+            let written = Some(Written { text, is_sure });
+            let holds = check(&condition, &arguments, (sense, written)).is_ok();
+            assert_eq!(holds, expected, "{comparison:?} {text} {sense:?}");
         }
     }
 }
@@ -98,7 +112,7 @@ fn nothing_holds_of_what_is_missing_but_that_it_is() {
         Comparison::Equals(json!(null)),
         Comparison::NotEquals(json!(1)),
         Comparison::NotIn(Vec::new()),
-        Comparison::AtMost(1.0),
+        Comparison::AtMost(limit("1")),
         Comparison::Matches("*".to_owned()),
         Comparison::Exists(true),
     ] {
@@ -129,7 +143,7 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 fn comparison() -> impl Strategy<Value = Comparison> {
-    let limit = || (-2i32..3).prop_map(f64::from);
+    let limit = || (-2i32..3).prop_map(|number| limit(&number.to_string()));
     prop_oneof![
         value().prop_map(Comparison::Equals),
         value().prop_map(Comparison::NotEquals),
@@ -182,8 +196,9 @@ proptest! {
     fn no_spelling_gets_around_a_denial(value in scalar(), way in any::<u8>()) {
         let arguments = json!({"a": respelt(&value, way)});
         prop_assert!(is_met(Comparison::Equals(value.clone()), &arguments, Sense::Possibly), "{value} {arguments}");
-        if let Some(number) = value.as_f64() {
-            prop_assert!(is_met(Comparison::AtLeast(number), &arguments, Sense::Possibly), "{value} {arguments}");
+        if value.is_number() {
+            let number = limit(&value.to_string());
+            prop_assert!(is_met(Comparison::AtLeast(number.clone()), &arguments, Sense::Possibly), "{value} {arguments}");
             prop_assert!(is_met(Comparison::AtMost(number), &arguments, Sense::Possibly), "{value} {arguments}");
         }
     }
