@@ -79,6 +79,9 @@ const DESTRUCTIVE_VERBS: [&str; 9] = [
 /// Words that say what is to be done, not with what.
 const DEED_WEIGHT: f32 = 0.6;
 
+/// How much it counts whose a thing is.
+const ASKER_WEIGHT: f32 = 0.25;
+
 /// One thing that is asked for.
 #[derive(Debug)]
 pub(super) struct Concept {
@@ -111,7 +114,14 @@ pub(super) fn read(query: &str) -> Wanted {
             rest = rest.get(length..).unwrap_or_default();
             continue;
         }
-        if !is_stop_word(word) && !is_weak(word) {
+        if let ["who", "am", "i", ..] = rest.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            wanted.concepts.extend([of_word("user", None), of_asker()]);
+            rest = rest.get(3..).unwrap_or_default();
+            continue;
+        }
+        if word == "my" || word == "current" && after.first().is_some_and(|next| next == "user") {
+            wanted.concepts.push(of_asker());
+        } else if !is_stop_word(word) && !is_weak(word) {
             wanted.concepts.push(of_word(word, after.first()));
         }
         rest = after;
@@ -132,6 +142,15 @@ fn of_word(word: &str, next: Option<&String>) -> Concept {
     Concept {
         terms,
         weight: if effect(word).is_some() { DEED_WEIGHT } else { 1.0 },
+    }
+}
+
+/// What belongs to whoever asks; few APIs have a word for that in the names of few functions.
+fn of_asker() -> Concept {
+    let words = [("authenticated", 1.0), ("myself", 1.0), ("own", 0.7), ("current", 0.7)];
+    Concept {
+        terms: words.map(|(word, weight)| (stem(word), weight)).into(),
+        weight: ASKER_WEIGHT,
     }
 }
 
@@ -187,6 +206,19 @@ mod tests {
         let wanted = read(&"a\"b* OR NEAR(x) {y}: ".repeat(10_000));
         assert!(wanted.concepts.len() <= MAX_QUERY_WORDS);
         assert!(read("").concepts.is_empty());
+    }
+
+    #[test]
+    fn what_is_the_askers_own_is_a_weak_part_of_what_is_asked_for() {
+        let asked = |query: &str| -> Vec<String> {
+            let concepts = read(query).concepts.into_iter();
+            concepts.map(|concept| concept.terms[0].0.clone()).collect()
+        };
+        let asker = stem("authenticated");
+        assert_eq!(asked("list my repositories"), [stem("list"), asker.clone(), stem("repositories")]);
+        assert_eq!(asked("current user"), [asker.clone(), stem("user")]);
+        assert_eq!(asked("current weather"), [stem("current"), stem("weather")]);
+        assert_eq!(asked("who am i"), [stem("user"), asker]);
     }
 
     #[test]
