@@ -1,63 +1,23 @@
 //! Half of a character in a message: JSON allows the escape of a lone surrogate, and texts here cannot hold it. Such a message
 //! would be dropped as no JSON, and its sender would wait for ever; so the half becomes U+FFFD before the message is read.
 
-use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use super::changed_reader::{Change, ChangedReader};
 
-use tokio::io::{AsyncRead, ReadBuf};
-
-/// Bytes that are read at a time.
-const CHUNK: usize = 16 << 10;
 /// The longest part that must be seen whole: two escapes.
 const PAIR: usize = 12;
 
 /// A reader of JSON in which lone surrogates are replaced. All other bytes pass as they are.
-#[derive(Debug)]
-pub(crate) struct WithoutLoneSurrogates<R> {
-    reader: R,
-    /// Read, and not looked at as a whole: at most the start of a pair.
-    held: Vec<u8>,
-    /// Looked at.
-    ready: Vec<u8>,
-    /// Of these, given away already.
-    given: usize,
-    chunk: Box<[u8]>,
-}
+pub(crate) type WithoutLoneSurrogates<R> = ChangedReader<R, Mending>;
 
-impl<R> WithoutLoneSurrogates<R> {
-    pub(crate) fn new(reader: R) -> Self {
-        Self {
-            reader,
-            held: Vec::new(),
-            ready: Vec::new(),
-            given: 0,
-            chunk: vec![0; CHUNK].into_boxed_slice(),
-        }
-    }
-}
+/// Bytes that were read and not looked at as a whole: at most the start of a pair.
+#[derive(Debug, Default)]
+pub(crate) struct Mending(Vec<u8>);
 
-impl<R: AsyncRead + Unpin> AsyncRead for WithoutLoneSurrogates<R> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let this = &mut *self;
-        while this.given >= this.ready.len() {
-            this.ready.clear();
-            this.given = 0;
-            let mut read = ReadBuf::new(&mut this.chunk);
-            ready!(Pin::new(&mut this.reader).poll_read(context, &mut read))?;
-            let read = read.filled();
-            if read.is_empty() && this.held.is_empty() {
-                return Poll::Ready(Ok(()));
-            }
-            this.held.extend_from_slice(read);
-            let seen = mend(&mut this.held, read.is_empty());
-            this.ready.extend(this.held.drain(..seen));
-        }
-        let rest = this.ready.get(this.given..).unwrap_or_default();
-        let part = rest.get(..rest.len().min(buffer.remaining())).unwrap_or_default();
-        buffer.put_slice(part);
-        this.given += part.len();
-        Poll::Ready(Ok(()))
+impl Change for Mending {
+    fn change(&mut self, bytes: &[u8], is_end: bool, out: &mut Vec<u8>) {
+        self.0.extend_from_slice(bytes);
+        let seen = mend(&mut self.0, is_end);
+        out.extend(self.0.drain(..seen));
     }
 }
 
@@ -104,7 +64,11 @@ fn surrogate(bytes: &[u8]) -> Option<Half> {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::AsyncReadExt;
+    use std::io;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
     use super::*;
 

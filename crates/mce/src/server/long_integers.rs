@@ -1,10 +1,6 @@
 //! Integers of more than 64 bits in messages. Readers of JSON round them; so they travel through those as texts with a sign of ours
 //! before them, and become numbers again where arguments are passed on.
 
-use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::header::CONTENT_LENGTH;
@@ -12,58 +8,23 @@ use axum::middleware::Next;
 use axum::response::Response;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tokio::io::{AsyncRead, ReadBuf};
 
-/// Bytes that are read at a time.
-const CHUNK: usize = 16 << 10;
+use super::changed_reader::{Change, ChangedReader};
+
 /// Digits of a number; a longer one stays as it is.
 const MAX_DIGITS: usize = 1_000;
 /// What such a text begins with: a character that means nothing to anybody else.
 const SIGN: char = '\u{e000}';
 
 /// A reader of JSON in which long integers are texts. All other bytes pass as they are.
-#[derive(Debug)]
-pub(crate) struct LongIntegersAsTexts<R> {
-    reader: R,
-    scanner: Scanner,
-    ready: Vec<u8>,
-    given: usize,
-    chunk: Box<[u8]>,
-}
+pub(crate) type LongIntegersAsTexts<R> = ChangedReader<R, Scanner>;
 
-impl<R> LongIntegersAsTexts<R> {
-    pub(crate) fn new(reader: R) -> Self {
-        Self {
-            reader,
-            scanner: Scanner::default(),
-            ready: Vec::new(),
-            given: 0,
-            chunk: vec![0; CHUNK].into_boxed_slice(),
+impl Change for Scanner {
+    fn change(&mut self, bytes: &[u8], is_end: bool, out: &mut Vec<u8>) {
+        self.scan(bytes, out);
+        if is_end {
+            self.end_number(out);
         }
-    }
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for LongIntegersAsTexts<R> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let this = &mut *self;
-        while this.given >= this.ready.len() {
-            this.ready.clear();
-            this.given = 0;
-            let mut read = ReadBuf::new(&mut this.chunk);
-            ready!(Pin::new(&mut this.reader).poll_read(context, &mut read))?;
-            this.scanner.scan(read.filled(), &mut this.ready);
-            if read.filled().is_empty() {
-                this.scanner.end_number(&mut this.ready);
-                if this.ready.is_empty() {
-                    return Poll::Ready(Ok(()));
-                }
-            }
-        }
-        let rest = this.ready.get(this.given..).unwrap_or_default();
-        let part = rest.get(..rest.len().min(buffer.remaining())).unwrap_or_default();
-        buffer.put_slice(part);
-        this.given += part.len();
-        Poll::Ready(Ok(()))
     }
 }
 
@@ -74,8 +35,7 @@ pub(super) async fn in_body(limit: usize, request: Request, next: Next) -> Respo
         return next.run(Request::from_parts(parts, Body::from(vec![b' '; limit + 1]))).await;
     };
     let (mut scanner, mut changed) = (Scanner::default(), Vec::with_capacity(bytes.len()));
-    scanner.scan(&bytes, &mut changed);
-    scanner.end_number(&mut changed);
+    scanner.change(&bytes, true, &mut changed);
     parts.headers.remove(CONTENT_LENGTH);
     next.run(Request::from_parts(parts, Body::from(changed))).await
 }
@@ -106,7 +66,7 @@ fn is_integer(text: &[u8]) -> bool {
 
 /// Where in a text of JSON a reader is.
 #[derive(Debug, Default)]
-struct Scanner {
+pub(crate) struct Scanner {
     is_in_text: bool,
     is_escaped: bool,
     /// The number that is being read.

@@ -3,6 +3,7 @@
 mod as_written;
 mod auto;
 mod called;
+mod changed_reader;
 mod client_call;
 mod code;
 mod code_executor;

@@ -14,6 +14,7 @@ mod uses;
 use std::path::Path;
 
 use oxc::allocator::Allocator;
+use oxc::ast::ast::Program;
 use oxc::codegen::{Codegen, CodegenOptions};
 use oxc::diagnostics::{Diagnostics, OxcDiagnostic};
 use oxc::parser::{ParseOptions, Parser};
@@ -57,25 +58,34 @@ pub(super) struct Refusal {
     pub(super) function: Option<String>,
 }
 
+/// The tree of a program.
+///
+/// # Errors
+///
+/// [`ErrorKind::Syntax`].
+fn parse<'a>(allocator: &'a Allocator, source: &'a str) -> Result<Program<'a>, Refusal> {
+    if let Some(offset) = nesting::too_deep(source) {
+        return Err(syntax("the text is nested too deep", source, Some(offset), None));
+    }
+    let options = ParseOptions {
+        preserve_parens: false,
+        ..ParseOptions::default()
+    };
+    let parsed = Parser::new(allocator, source, SourceType::ts().with_module(true))
+        .with_options(options)
+        .parse();
+    refuse_errors(&parsed.diagnostics, source)?;
+    Ok(parsed.program)
+}
+
 /// Compiles a program. `params` replace the initial values of top-level variables.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::Syntax`], or [`ErrorKind::Argument`] for an input that the program does not have.
 pub(super) fn compile(source: &str, params: &Map<String, Value>) -> Result<Compiled, Refusal> {
-    if let Some(offset) = nesting::too_deep(source) {
-        return Err(syntax("the text is nested too deep", source, Some(offset), None));
-    }
     let allocator = Allocator::default();
-    let options = ParseOptions {
-        preserve_parens: false,
-        ..ParseOptions::default()
-    };
-    let parsed = Parser::new(&allocator, source, SourceType::ts().with_module(true))
-        .with_options(options)
-        .parse();
-    refuse_errors(&parsed.diagnostics, source)?;
-    let mut program = parsed.program;
+    let mut program = parse(&allocator, source)?;
     let has_own_default = contract::apply(&mut program, params, &allocator)?;
     noted::apply(&mut program, &allocator);
     let analysed = SemanticBuilder::new()

@@ -8,14 +8,12 @@ use oxc::ast::ast::{
     ObjectPropertyKind, Program, PropertyKey, Statement, StaticMemberExpression, TSLiteral, TSType, TSTypeName, VariableDeclarator,
 };
 use oxc::ast_visit::{Visit, walk};
-use oxc::parser::{ParseOptions, Parser};
 use oxc::semantic::{Scoping, SemanticBuilder, SymbolId};
-use oxc::span::SourceType;
 use oxc::syntax::operator::UnaryOperator;
 use serde_json::{Map, Number, Value, json};
 
 use super::facts::SERVERS;
-use super::{Refusal, nesting, refuse_errors, syntax};
+use super::{Refusal, parse, refuse_errors};
 use crate::outline::{Input, Outline};
 
 /// Functions that call others by a text.
@@ -31,19 +29,8 @@ const DEFAULT_BYTES: usize = 2_000;
 ///
 /// [`crate::ErrorKind::Syntax`].
 pub(in crate::typescript) fn outline(source: &str) -> Result<Outline, Refusal> {
-    if let Some(offset) = nesting::too_deep(source) {
-        return Err(syntax("the text is nested too deep", source, Some(offset), None));
-    }
     let allocator = Allocator::default();
-    let options = ParseOptions {
-        preserve_parens: false,
-        ..ParseOptions::default()
-    };
-    let parsed = Parser::new(&allocator, source, SourceType::ts().with_module(true))
-        .with_options(options)
-        .parse();
-    refuse_errors(&parsed.diagnostics, source)?;
-    let program = parsed.program;
+    let program = parse(&allocator, source)?;
     let analysed = SemanticBuilder::new().with_check_syntax_error(true).build(&program);
     refuse_errors(&analysed.diagnostics, source)?;
     let scoping = analysed.semantic.into_scoping();
