@@ -408,29 +408,16 @@ fn servers_are_told_with_the_tools_and_again_when_they_are_others() {
     assert_eq!(description(&mut client), description(&mut client));
 }
 
+/// The processes below `process`; none of one that has ended by now.
 pub(crate) fn children_of(process: u32) -> Vec<u32> {
-    let tasks = std::fs::read_dir(format!("/proc/{process}/task"))
-        .unwrap()
-        .map(|task| task.unwrap().path().join("children"));
-    let direct: Vec<u32> = tasks
-        .flat_map(|file| {
-            std::fs::read_to_string(file)
-                .unwrap_or_default()
-                .split_whitespace()
-                .map(|pid| pid.parse().unwrap())
-                .collect::<Vec<_>>()
-        })
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten();
+    let children: Vec<u32> = tasks
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|listed| listed.split_whitespace().map(|pid| pid.parse().unwrap()).collect::<Vec<_>>())
         .collect();
-    let deeper = direct.iter().flat_map(|child| children_of_if_there(*child)).collect::<Vec<_>>();
-    direct.into_iter().chain(deeper).collect()
-}
-
-fn children_of_if_there(process: u32) -> Vec<u32> {
-    if std::path::Path::new(&format!("/proc/{process}/task")).exists() {
-        children_of(process)
-    } else {
-        Vec::new()
-    }
+    let deeper = children.iter().flat_map(|child| children_of(*child)).collect::<Vec<_>>();
+    children.into_iter().chain(deeper).collect()
 }
 
 /// Neither gone nor only waiting to be reaped.
