@@ -4,7 +4,7 @@
 //! and refused by name.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -363,9 +363,7 @@ impl Catalog {
             .map(|(key, view, visibility)| Place {
                 document: *key,
                 name: name_words(&view.name),
-                words: visibility
-                    .as_ref()
-                    .map_or_else(BTreeMap::new, |visibility| visibility.words().clone()),
+                visibility: visibility.clone(),
             })
             .collect();
         let ranked = rank(&self.store, &self.ranking()?, &places, query.text)?;
@@ -373,6 +371,9 @@ impl Catalog {
         let pool = query.limit.saturating_mul(POOL).min(MAX_POOL.max(query.limit));
         let (mut hits, mut total) = (Vec::new(), 0);
         for one in ranked {
+            if hits.len() >= pool && one.score < least {
+                break;
+            }
             for (_, view, visibility) in documents.iter().filter(|(key, ..)| *key == one.function.document) {
                 let ruled = visibility.as_ref().map(|visibility| visibility.visible(one.function.key));
                 if matches!(ruled, Some(None)) || ruled.is_none() && hiding(view, one.function.effect).is_some() {
@@ -398,10 +399,7 @@ impl Catalog {
         if let Some(ranking) = cached.as_ref().filter(|ranking| ranking.generation == generation) {
             return Ok(ranking.clone());
         }
-        let ranking = Ranking {
-            generation,
-            functions: self.store.indexed_functions()?.into(),
-        };
+        let ranking = Ranking::read(&self.store, generation)?;
         *cached = Some(ranking.clone());
         Ok(ranking)
     }

@@ -70,8 +70,8 @@ fn catalog(servers: &str, specs: &Path) -> Catalog {
     Catalog::new(Arc::new(store), views)
 }
 
-#[test]
-fn most_queries_find_a_right_function_among_the_first_eight() {
+/// The catalog of all documents and the folder of the queries, unless the documents are not on this machine.
+fn everything() -> Option<(Catalog, PathBuf)> {
     let specs = std::env::var_os("MCE_TEST_CORPUS")
         .map_or_else(|| root().join("../shared/corpus"), PathBuf::from)
         .join("specs");
@@ -80,17 +80,64 @@ fn most_queries_find_a_right_function_among_the_first_eight() {
             "\n!!! NOT RUN: there are no documents in {}; set MCE_TEST_CORPUS\n",
             specs.display()
         );
-        return;
+        return None;
     }
     let folder = root().join("tests/search");
     let started = Instant::now();
     let catalog = catalog(&fs::read_to_string(folder.join("servers.tsv")).unwrap(), &specs);
     eprintln!("documents compiled and kept in {:?}", started.elapsed());
+    Some((catalog, folder))
+}
+
+#[test]
+fn what_is_asked_for_in_plain_words_is_among_the_first() {
+    let Some((catalog, _)) = everything() else { return };
+    for (server, query, operation, at_most) in [
+        ("github", "create repository", "POST /user/repos", 2),
+        ("github", "get a repository", "GET /repos/{owner}/{repo}", 1),
+        ("github", "list repository issues", "GET /repos/{owner}/{repo}/issues", 1),
+        ("github", "get a pull request", "GET /repos/{owner}/{repo}/pulls/{pull_number}", 1),
+        (
+            "github",
+            "approve a pull request",
+            "POST /repos/{owner}/{repo}/pulls/{pull_number}/reviews",
+            3,
+        ),
+        (
+            "github",
+            "request review",
+            "POST /repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers",
+            8,
+        ),
+        ("github", "delete a branch", "DELETE /repos/{owner}/{repo}/git/refs/{ref}", 4),
+        ("github", "close an issue", "PATCH /repos/{owner}/{repo}/issues/{issue_number}", 4),
+        ("github", "list branches", "GET /repos/{owner}/{repo}/branches", 1),
+        (
+            "kubernetes",
+            "list pods in a namespace",
+            "GET /api/v1/namespaces/{namespace}/pods",
+            1,
+        ),
+        ("stripe", "create a customer", "POST /v1/customers", 1),
+        ("stripe", "list invoices", "GET /v1/invoices", 2),
+    ] {
+        let hits = hits(&catalog, query, Some(server));
+        let place = hits.iter().position(|hit| hit.1 == operation);
+        assert!(place.is_some_and(|place| place < at_most), "`{query}` found {hits:#?}");
+    }
+}
+
+#[test]
+fn most_queries_find_a_right_function_among_the_first_eight() {
+    let Some((catalog, folder)) = everything() else { return };
     let queries = fs::read_to_string(folder.join("queries.jsonl")).unwrap();
     let queries: Vec<Query> = queries.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
 
     let started = Instant::now();
-    let ranks: Vec<Option<usize>> = queries.iter().map(|query| rank(&hits(&catalog, query), query)).collect();
+    let ranks: Vec<Option<usize>> = queries
+        .iter()
+        .map(|query| rank(&hits(&catalog, &query.q, query.server.as_deref()), query))
+        .collect();
     let each = started.elapsed() / u32::try_from(queries.len()).unwrap();
     for (query, rank) in queries.iter().zip(&ranks).filter(|(_, rank)| **rank != Some(1)) {
         let rank = rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
@@ -122,10 +169,10 @@ fn measures(ranks: &[Option<usize>]) -> (f64, f64) {
 }
 
 /// Server and operation of each answer, best first.
-fn hits(catalog: &Catalog, query: &Query) -> Vec<(String, String)> {
+fn hits(catalog: &Catalog, query: &str, server: Option<&str>) -> Vec<(String, String)> {
     let found = catalog.search(SearchQuery {
-        text: &query.q,
-        server: query.server.as_deref(),
+        text: query,
+        server,
         limit: DEPTH,
     });
     let hits = found.unwrap().hits.into_iter();

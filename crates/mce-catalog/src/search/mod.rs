@@ -1,17 +1,20 @@
 //! Ranking of functions for a query in words. Deterministic: equal scores are ordered by server and name.
 
+mod occurrences;
 mod query;
 mod synonyms;
 pub(crate) mod variants;
 pub(crate) mod words;
 
-use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
+use std::{cmp::Reverse, collections::BinaryHeap, sync::Arc};
 
-use self::query::Concept;
+pub(crate) use self::occurrences::Ranking;
+use self::{occurrences::Columns, query::Concept};
 use crate::{
     function::Effect,
     lookup::distance,
     store::{Column, IndexedFunction, Posting, Store, StoreError},
+    visibility::Visibility,
 };
 
 /// A function that fits a query.
@@ -42,14 +45,6 @@ pub struct Found {
     pub total: usize,
 }
 
-/// What ranking keeps in memory, for one state of the file.
-#[derive(Debug, Clone)]
-pub(crate) struct Ranking {
-    pub(crate) generation: i64,
-    /// By key.
-    pub(crate) functions: Arc<[IndexedFunction]>,
-}
-
 /// A function and its score.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ranked {
@@ -64,32 +59,13 @@ pub(crate) struct Place {
     pub(crate) document: i64,
     /// The words of its name.
     pub(crate) name: Vec<String>,
-    /// Where words occur that only this server has, because of its settings.
-    pub(crate) words: BTreeMap<String, Vec<Posting>>,
+    /// What its settings change; they add words too.
+    pub(crate) visibility: Option<Arc<Visibility>>,
 }
 
 impl Place {
-    /// Where a word occurs, by function.
-    fn all(places: &[Self], store: &Store, word: &str) -> Result<Vec<Posting>, StoreError> {
-        let mut postings = store.postings(word)?;
-        let stored = postings.len();
-        postings.extend(places.iter().filter_map(|place| place.words.get(word)).flatten().copied());
-        if postings.len() > stored {
-            postings.sort_by_key(|posting| posting.function);
-        }
-        Ok(postings)
-    }
-}
-
-/// How much a word in a column says about a function.
-const fn column_weight(column: Column) -> f32 {
-    match column {
-        Column::Name => 4.0,
-        Column::Path => 2.0,
-        Column::Tags => 1.0,
-        Column::Summary => 3.0,
-        Column::Description => 1.0,
-        Column::Parameters => 0.6,
+    fn words(&self, word: &str) -> Option<&[Posting]> {
+        self.visibility.as_ref()?.words().get(word).map(Vec::as_slice)
     }
 }
 
@@ -103,100 +79,97 @@ const SERVER_WEIGHT: f32 = 0.8;
 const COVERAGE: f32 = 0.6;
 /// How much a name counts that has no other words than the query.
 const PRECISION: f32 = 0.35;
+/// How much it counts that a function is about nothing but what the query has.
+const ABOUT: f32 = 0.2;
 /// What a function keeps whose effect is not the one that the query's verb means.
 const OTHER_EFFECT: f32 = 0.85;
 /// What a deprecated function keeps.
 const DEPRECATED: f32 = 0.6;
 
-/// What the concepts add up to, for each function.
-struct Scores {
-    total: Vec<f32>,
+/// What the concepts add up to, for one function.
+#[derive(Debug, Clone, Copy, Default)]
+struct Score {
+    total: f32,
     /// Weights of the concepts that were found.
-    covered: Vec<f32>,
+    covered: f32,
     /// Concepts that occur in the name.
-    in_name: Vec<u32>,
-    /// Weights of all concepts.
-    all: f32,
+    in_name: u32,
+    /// Concepts that occur in what the function is about.
+    in_resource: u32,
 }
 
-/// All functions that have a word of the query, best first.
-pub(crate) fn rank(store: &Store, ranking: &Ranking, places: &[Place], query: &str) -> Result<Vec<Ranked>, StoreError> {
-    let wanted = query::read(query);
-    let functions = &*ranking.functions;
-    let mut scores = Scores {
-        total: vec![0.0; functions.len()],
-        covered: vec![0.0; functions.len()],
-        in_name: vec![0; functions.len()],
-        all: 0.0,
-    };
-    for concept in &wanted.concepts {
-        add_concept(store, functions, places, concept, &mut scores)?;
-    }
-    let mut ranked = Vec::new();
-    for (at, function) in functions.iter().enumerate() {
-        let get = |list: &[f32]| list.get(at).copied().unwrap_or_default();
-        let (total, covered) = (get(&scores.total), get(&scores.covered));
-        if total > 0.0 {
-            let coverage = 1.0 - COVERAGE + COVERAGE * covered / scores.all;
-            let precision = 1.0 + PRECISION * ratio(scores.in_name.get(at).copied().unwrap_or_default(), function.name_words);
-            let effect = if wanted.effect.is_none_or(|effect| suits(effect, function.effect)) {
-                1.0
-            } else {
-                OTHER_EFFECT
-            };
-            let age = if function.is_deprecated { DEPRECATED } else { 1.0 };
-            ranked.push(Ranked {
-                function: *function,
-                score: total * coverage * precision * effect * age,
-            });
-        }
-    }
-    ranked.sort_by(|a, b| {
-        b.score
-            .partial_cmp(&a.score)
-            .unwrap_or(Ordering::Equal)
-            .then(a.function.key.cmp(&b.function.key))
-    });
-    Ok(ranked)
+/// How well one concept fits a function.
+#[derive(Debug, Clone, Copy, Default)]
+struct Fit {
+    /// By the word that fits best.
+    best: f32,
+    columns: Columns,
 }
 
-/// Adds to each function's score how well it fits one concept: by the word that fits it best.
-fn add_concept(
+/// All functions that have a word of the query, best first; they are put in order as they are taken.
+pub(crate) fn rank(
     store: &Store,
-    functions: &[IndexedFunction],
+    ranking: &Ranking,
     places: &[Place],
-    concept: &Concept,
-    scores: &mut Scores,
-) -> Result<(), StoreError> {
-    let mut best = vec![0.0_f32; functions.len()];
-    let mut is_in_name = vec![false; functions.len()];
+    query: &str,
+) -> Result<impl Iterator<Item = Ranked> + use<>, StoreError> {
+    let wanted = query::read(query);
+    let functions = Arc::clone(&ranking.functions);
+    let mut scores = vec![Score::default(); functions.len()];
+    let mut all = 0.0;
+    for concept in &wanted.concepts {
+        all += add_concept(store, ranking, places, concept, &mut scores)?;
+    }
+    // Bits of positive numbers have the order of the numbers.
+    let mut ranked: BinaryHeap<(u32, Reverse<usize>)> = scores
+        .iter()
+        .zip(&*functions)
+        .enumerate()
+        .filter(|(_, (score, _))| score.total > 0.0)
+        .map(|(at, (score, function))| (score.of(function, all, wanted.effect).to_bits(), Reverse(at)))
+        .collect();
+    Ok(std::iter::from_fn(move || {
+        let (score, Reverse(at)) = ranked.pop()?;
+        Some(Ranked {
+            function: *functions.get(at)?,
+            score: f32::from_bits(score),
+        })
+    }))
+}
+
+impl Score {
+    /// The score of a function, where the weights of all concepts are `all`.
+    fn of(&self, function: &IndexedFunction, all: f32, wanted: Option<Effect>) -> f32 {
+        let coverage = 1.0 - COVERAGE + COVERAGE * self.covered / all;
+        let name = 1.0 + PRECISION * ratio(self.in_name, function.name_words);
+        let resource = 1.0 + ABOUT * ratio(self.in_resource, function.resource_words);
+        let is_wanted = wanted.is_none_or(|effect| suits(effect, function.effect));
+        let effect = if is_wanted { 1.0 } else { OTHER_EFFECT };
+        let age = if function.is_deprecated { DEPRECATED } else { 1.0 };
+        self.total * coverage * name * resource * effect * age
+    }
+}
+
+/// Adds to each function's score how well it fits one concept: by the word that fits it best. Gives what the concept counts.
+fn add_concept(store: &Store, ranking: &Ranking, places: &[Place], concept: &Concept, scores: &mut [Score]) -> Result<f32, StoreError> {
+    let functions = &*ranking.functions;
+    let mut fits = vec![Fit::default(); functions.len()];
     let mut rarest = 0.0_f32;
     // Gives how rare the word is, if it occurs.
     let mut add = |term: &str, weight: f32, most: f32| -> Result<Option<f32>, StoreError> {
-        // Postings come by function, so that equal ones are neighbours.
-        let mut here: Vec<(usize, f32)> = Vec::new();
-        for posting in Place::all(places, store, term)? {
-            let Ok(at) = functions.binary_search_by_key(&posting.function, |function| function.key) else {
-                continue;
-            };
-            match here.last_mut() {
-                Some((last, score)) if *last == at => *score += column_weight(posting.column),
-                Some(_) | None => here.push((at, column_weight(posting.column))),
-            }
-            if let Some(in_name) = is_in_name.get_mut(at) {
-                *in_name |= posting.column == Column::Name;
+        let occurrences = ranking.occurrences(store, places, term)?;
+        let rarity = weight * rarity(functions.len(), occurrences.len()).min(most);
+        for occurrence in &*occurrences {
+            if let Some(fit) = fits.get_mut(occurrence.at as usize) {
+                let here = occurrence.columns.weight();
+                fit.best = fit.best.max(rarity * here / (here + HALF_WEIGHT));
+                fit.columns.add(occurrence.columns);
             }
         }
-        let rarity = weight * rarity(functions.len(), u32::try_from(here.len()).unwrap_or(u32::MAX)).min(most);
-        for (at, here) in &here {
-            if let Some(best) = best.get_mut(*at) {
-                *best = best.max(rarity * here / (here + HALF_WEIGHT));
-            }
-        }
-        if !here.is_empty() {
+        if !occurrences.is_empty() {
             rarest = rarest.max(rarity);
         }
-        Ok((!here.is_empty()).then_some(rarity))
+        Ok((!occurrences.is_empty()).then_some(rarity))
     };
     let (mut is_known, mut most) = (false, f32::MAX);
     for (place, (term, weight)) in concept.terms.iter().enumerate() {
@@ -214,28 +187,22 @@ fn add_concept(
     }
     for place in places {
         if concept.terms.iter().any(|(term, _)| place.name.contains(term)) {
-            let of_server = functions.iter().filter(|function| function.document == place.document).count();
-            let weight = SERVER_WEIGHT * rarity(functions.len(), u32::try_from(of_server).unwrap_or(u32::MAX));
+            let is_of_server = |function: &IndexedFunction| function.document == place.document;
+            let of_server = functions.iter().filter(|function| is_of_server(function)).count();
+            let weight = SERVER_WEIGHT * rarity(functions.len(), of_server);
             rarest = rarest.max(weight);
-            let all = best
-                .iter_mut()
-                .zip(functions)
-                .filter(|(_, function)| function.document == place.document);
-            all.for_each(|(best, _)| *best = best.max(weight));
+            let all = fits.iter_mut().zip(functions).filter(|(_, function)| is_of_server(function));
+            all.for_each(|(fit, _)| fit.best = fit.best.max(weight));
         }
     }
     let weight = concept.weight * rarest;
-    scores.all += weight;
-    for (at, best) in best.into_iter().enumerate().filter(|(_, best)| *best > 0.0) {
-        if let (Some(total), Some(covered), Some(in_name)) =
-            (scores.total.get_mut(at), scores.covered.get_mut(at), scores.in_name.get_mut(at))
-        {
-            *total += concept.weight * best;
-            *covered += weight;
-            *in_name += u32::from(is_in_name.get(at).copied().unwrap_or_default());
-        }
+    for (score, fit) in scores.iter_mut().zip(&fits).filter(|(_, fit)| fit.best > 0.0) {
+        score.total += concept.weight * fit.best;
+        score.covered += weight;
+        score.in_name += u32::from(fit.columns.has(Column::Name));
+        score.in_resource += u32::from(fit.columns.has(Column::Resource));
     }
-    Ok(())
+    Ok(weight)
 }
 
 /// Words of the index that an unknown word may mean: ones that it begins, else ones that differ by a typing error.
@@ -246,7 +213,7 @@ fn nearest(vocabulary: &[(String, u32)], word: &str) -> Vec<(String, f32)> {
         return Vec::new();
     }
     let limit = if chars.len() < 6 { 1 } else { 2 };
-    let mut found: Vec<(usize, std::cmp::Reverse<u32>, &str)> = Vec::new();
+    let mut found: Vec<(usize, Reverse<u32>, &str)> = Vec::new();
     for (known, count) in vocabulary {
         let other: Vec<char> = known.chars().collect();
         let gap = if known.starts_with(word) {
@@ -254,7 +221,7 @@ fn nearest(vocabulary: &[(String, u32)], word: &str) -> Vec<(String, f32)> {
         } else {
             distance(&chars, &other, limit)
         };
-        found.extend(gap.map(|gap| (gap, std::cmp::Reverse(*count), known.as_str())));
+        found.extend(gap.map(|gap| (gap, Reverse(*count), known.as_str())));
     }
     found.sort_unstable();
     let best = found.first().map_or(0, |(gap, ..)| *gap);
@@ -276,7 +243,7 @@ fn suits(wanted: Effect, effect: Effect) -> bool {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of functions are far below 2^24")]
-fn rarity(all: usize, with_word: u32) -> f32 {
+fn rarity(all: usize, with_word: usize) -> f32 {
     let with_word = with_word as f32;
     (1.0 + (all as f32 - with_word + 0.5).max(0.0) / (with_word + 0.5)).ln()
 }

@@ -41,6 +41,8 @@ const GROUPS: &[&[&str]] = &[
     &["undo", "revert", "rollback", "restore"],
     &["undelete", "restore", "recover", "untrash"],
     &["approve", "accept", "confirm"],
+    &["approve", "review"],
+    &["review", "reviewer"],
     &["accept", "merge", "approve"],
     &["reject", "decline", "deny", "dismiss"],
     &["invite", "guest", "attendee", "participant"],

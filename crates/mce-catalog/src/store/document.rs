@@ -266,7 +266,7 @@ fn insert(transaction: &Transaction<'_>, document: CompiledDocument<'_>) -> rusq
         let started = std::thread::Builder::new().spawn_scoped(scope, prepare);
         started.map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
         for (function, (words, text)) in functions.iter().zip(prepared) {
-            let row = function::insert(transaction, id, function, (words.in_name(), &text?))?;
+            let row = function::insert(transaction, id, function, (&words, &text?))?;
             indexer.insert(row, &words)?;
         }
         Ok(())

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use unicode_normalization::UnicodeNormalization;
 
-use super::{Store, StoreError, document::json};
+use super::{Store, StoreError, document::json, index::Words};
 use crate::function::{Effect, Function};
 
 /// What a list shows of a function.
@@ -35,6 +35,8 @@ pub(crate) struct IndexedFunction {
     pub(crate) is_deprecated: bool,
     /// Words of its name.
     pub(crate) name_words: u32,
+    /// Words of what it is about ([`Column::Resource`](super::Column::Resource)).
+    pub(crate) resource_words: u32,
 }
 
 /// What the rules of a server look at.
@@ -167,8 +169,9 @@ impl Store {
     /// All functions, for ranking, by key.
     pub(crate) fn indexed_functions(&self) -> Result<Vec<IndexedFunction>, StoreError> {
         self.read("the index", |connection: &Connection| {
-            let mut statement =
-                connection.prepare_cached("SELECT id, document, effect, is_deprecated, name_words FROM catalog_function ORDER BY id")?;
+            let mut statement = connection.prepare_cached(
+                "SELECT id, document, effect, is_deprecated, name_words, resource_words FROM catalog_function ORDER BY id",
+            )?;
             let rows = statement.query_map([], |row| {
                 Ok(IndexedFunction {
                     key: row.get(0)?,
@@ -176,6 +179,7 @@ impl Store {
                     effect: effect(row.get_ref(2)?.as_str()?),
                     is_deprecated: row.get(3)?,
                     name_words: row.get(4)?,
+                    resource_words: row.get(5)?,
                 })
             })?;
             rows.collect()
@@ -191,19 +195,19 @@ impl Store {
     }
 }
 
-/// Writes a function, of which the number of words in its name and its JSON are known already.
+/// Writes a function, of which the words and the JSON are known already.
 pub(super) fn insert(
     transaction: &Transaction<'_>,
     document: i64,
     function: &Function,
-    (name_words, json): (u32, &str),
+    (words, json): (&Words, &str),
 ) -> rusqlite::Result<FunctionKey> {
     let key: String = function.python.nfkc().collect();
     transaction
         .prepare_cached(
             "INSERT INTO catalog_function (document, python, python_key, typescript, operation, operation_id, effect, summary,
-                                           is_deprecated, name_words, function)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                                           is_deprecated, name_words, resource_words, function)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )?
         .execute(params![
             document,
@@ -215,7 +219,8 @@ pub(super) fn insert(
             function.effect.as_str(),
             function.summary,
             function.is_deprecated,
-            name_words,
+            words.in_name,
+            words.in_resource,
             json
         ])?;
     Ok(transaction.last_insert_rowid())

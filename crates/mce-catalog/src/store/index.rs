@@ -37,8 +37,10 @@ pub(crate) struct Posting {
 pub(crate) enum Column {
     /// The function's names.
     Name,
-    /// The path of the operation.
+    /// The path of the operation up to its resource.
     Path,
+    /// What the operation is about: the last segment of its path that is no parameter, or the name of a tool.
+    Resource,
     /// The tags.
     Tags,
     /// The summary.
@@ -54,6 +56,7 @@ impl Column {
         match name {
             "name" => Self::Name,
             "path" => Self::Path,
+            "resource" => Self::Resource,
             "tags" => Self::Tags,
             "summary" => Self::Summary,
             "description" => Self::Description,
@@ -65,15 +68,11 @@ impl Column {
 /// The words of one function, by column.
 #[derive(Debug, Default)]
 pub(super) struct Words {
-    columns: [Vec<String>; 6],
-    in_name: u32,
-}
-
-impl Words {
+    columns: [Vec<String>; 7],
     /// How many words the function's name has.
-    pub(super) fn in_name(&self) -> u32 {
-        self.in_name
-    }
+    pub(super) in_name: u32,
+    /// How many words its resource has.
+    pub(super) in_resource: u32,
 }
 
 /// Writes the index of one document.
@@ -116,15 +115,16 @@ fn remembered(known: &RefCell<BTreeMap<String, Rc<[Rc<str>]>>>, text: &str, spli
 impl<'a> Indexer<'a> {
     pub(super) fn new(transaction: &'a Transaction<'_>) -> rusqlite::Result<Self> {
         let insert = transaction.prepare_cached(
-            "INSERT INTO catalog_search (rowid, name, path, tags, summary, description, parameters) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO catalog_search (rowid, name, path, resource, tags, summary, description, parameters)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?;
         Ok(Self { insert })
     }
 
     pub(super) fn insert(&mut self, key: FunctionKey, words: &Words) -> rusqlite::Result<()> {
-        let [name, path, tags, summary, description, parameters] = words.columns.each_ref().map(|column| column.join(" "));
+        let [name, path, resource, tags, summary, description, parameters] = words.columns.each_ref().map(|column| column.join(" "));
         self.insert
-            .execute(params![key, name, path, tags, summary, description, parameters])
+            .execute(params![key, name, path, resource, tags, summary, description, parameters])
             .map(drop)
     }
 }
@@ -146,17 +146,20 @@ impl<'a> WordReader<'a> {
         }
         let mut description = indexed_words(&function.description);
         description.truncate(MAX_DESCRIPTION_WORDS);
-        let path = match &function.target {
-            Target::Http(target) => name_words(&literal_path(&target.path)),
-            Target::Tool(_) => Vec::new(),
+        let literal = match &function.target {
+            Target::Http(target) => literal_path(&target.path),
+            Target::Tool(_) => String::new(),
         };
+        let (path, resource) = resource(&literal).unwrap_or(("", &function.typescript));
         let tags = function.tags.iter().flat_map(|tag| indexed_words(tag)).collect();
-        let in_name = u32::try_from(split(&function.typescript).len()).unwrap_or(u32::MAX);
+        let count = |name: &str| u32::try_from(split(name).len()).unwrap_or(u32::MAX);
         Words {
-            in_name,
+            in_name: count(&function.typescript),
+            in_resource: count(resource),
             columns: [
                 name,
-                path,
+                name_words(path),
+                name_words(resource),
                 tags,
                 indexed_words(&function.summary),
                 description,
@@ -216,6 +219,13 @@ impl<'a> WordReader<'a> {
             }
         }
     }
+}
+
+/// The last segment of a path that has words, and what stands before it.
+fn resource(literal: &str) -> Option<(&str, &str)> {
+    let path = literal.trim_end_matches(|c: char| !c.is_alphanumeric());
+    let resource = path.rsplit('/').next().filter(|segment| !segment.is_empty())?;
+    Some((path.strip_suffix(resource).unwrap_or_default(), resource))
 }
 
 /// A path template without its parameters, whose names are among the parameters.

@@ -29,7 +29,7 @@ pub(crate) use self::{
 };
 
 /// Counts up with each change of the tables or of what is written into them.
-const LAYOUT: i64 = 4;
+const LAYOUT: i64 = 5;
 /// How long a write waits for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Statements that stay prepared.
@@ -55,7 +55,8 @@ const CREATE: &str = "
     CREATE TABLE catalog_function (
         id INTEGER PRIMARY KEY, document INTEGER NOT NULL, python TEXT NOT NULL, python_key TEXT NOT NULL, typescript TEXT NOT NULL,
         operation TEXT NOT NULL, operation_id TEXT, effect TEXT NOT NULL, summary TEXT NOT NULL,
-        is_deprecated INTEGER NOT NULL, name_words INTEGER NOT NULL, function TEXT NOT NULL
+        is_deprecated INTEGER NOT NULL, name_words INTEGER NOT NULL, resource_words INTEGER NOT NULL,
+        function TEXT NOT NULL
     );
     CREATE UNIQUE INDEX catalog_function_python ON catalog_function (document, python_key);
     CREATE INDEX catalog_function_typescript ON catalog_function (document, typescript);
@@ -66,7 +67,7 @@ const CREATE: &str = "
     CREATE TABLE catalog_observed (location TEXT NOT NULL, operation TEXT NOT NULL, shape TEXT NOT NULL, PRIMARY KEY (location, operation))
         WITHOUT ROWID;
     CREATE VIRTUAL TABLE catalog_search USING fts5(
-        name, path, tags, summary, description, parameters,
+        name, path, resource, tags, summary, description, parameters,
         content='', contentless_delete=1, detail=column, tokenize=\"unicode61 remove_diacritics 0 tokenchars '_'\"
     );
     CREATE VIRTUAL TABLE catalog_words USING fts5vocab(catalog_search, row);
