@@ -107,8 +107,10 @@ pub(crate) fn tls_trouble(causes: &str) -> Option<(&'static str, &'static str)> 
         ),
         (
             "CaUsedAsEndEntity",
-            "its certificate is an authority's own",
-            "who runs it has to make one for the server",
+            "its certificate is an authority's own, which no server may use",
+            "who runs it makes one for the server, such as by `openssl req -x509` with \
+             `-addext basicConstraints=critical,CA:FALSE`, and `tls: {ca_file: …}` of the server names that; else \
+             `tls: {verify: false}` of this server alone takes any, and anybody on the way can read and change everything",
         ),
         (
             "CertificateRequired",

@@ -6,18 +6,20 @@
 )]
 
 use std::net::IpAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mce_config::{ConnectionSettings, ServerSettings};
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, Url};
 use thiserror::Error;
+use tokio::sync::OnceCell;
 
 use crate::connection::{going_by, proxy_host, tls_trouble};
 use crate::http::{chain, install_crypto, private_address};
 use crate::pinned_resolver::PinnedResolver;
 use crate::reach::is_private;
+use crate::upstream::Upstreams;
 
 /// Bytes of a document that are read, decompressed.
 const MAX_BYTES: usize = 256 << 20;
@@ -29,9 +31,10 @@ const TOTAL: Duration = Duration::from_mins(2);
 /// Fetches documents. The client is made by the first fetch; clones share it.
 #[derive(Debug, Clone)]
 pub struct DocumentFetcher {
-    client: Arc<OnceLock<Result<Client, String>>>,
+    client: Arc<OnceCell<Client>>,
     resolver: Arc<PinnedResolver>,
-    way: ConnectionSettings,
+    /// Whose way is gone; else the direct one.
+    server: Option<(Arc<Upstreams>, Arc<ServerSettings>)>,
 }
 
 /// A document could not be fetched.
@@ -85,21 +88,30 @@ impl DocumentFetcher {
         Self {
             client: Arc::default(),
             resolver: Arc::new(PinnedResolver::of(servers, allowed_domains)),
-            way: ConnectionSettings::default(),
+            server: None,
         }
     }
 
-    /// One that goes by the way to this server, whose secrets must be filled in.
+    /// One that goes by the way to this server. Its secrets are read by the first fetch, if the way needs one.
     #[must_use]
-    pub fn by_way(&self, way: &ConnectionSettings) -> Self {
-        if *way == self.way {
+    pub fn by_way_to(&self, server: &ServerSettings, upstreams: &Arc<Upstreams>) -> Self {
+        if server.connection == ConnectionSettings::default() {
             return self.clone();
         }
         Self {
             client: Arc::default(),
-            resolver: Arc::new(self.resolver.with(proxy_host(way))),
-            way: way.clone(),
+            server: Some((Arc::clone(upstreams), Arc::new(server.clone()))),
+            ..self.clone()
         }
+    }
+
+    async fn client(&self) -> Result<Client, String> {
+        let Some((upstreams, server)) = &self.server else {
+            return client(&self.resolver, &ConnectionSettings::default());
+        };
+        let way = upstreams.way_to(server).await;
+        let way = way.map_err(|error| format!("{error}; {}", error.hint().unwrap_or_default()))?;
+        client(&Arc::new(self.resolver.with(proxy_host(&way))), &way)
     }
 
     /// The bytes at this URL: TLS verified unless the way says otherwise, at most 256 MiB, within two minutes, with at most five redirects, none of
@@ -127,11 +139,11 @@ impl DocumentFetcher {
         };
         let client = self
             .client
-            .get_or_init(|| client(&self.resolver, &self.way))
-            .as_ref()
+            .get_or_try_init(|| self.client())
+            .await
             .map_err(|reason| DocumentError::Fetch {
                 url: shown.clone(),
-                reason: reason.clone(),
+                reason,
             })?;
         let mut response = client.get(parsed).send().await.map_err(|error| failed(&error))?;
         if !response.status().is_success() {

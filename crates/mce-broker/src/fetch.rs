@@ -1,11 +1,15 @@
 //! Requests of programs' own, which belong to no function: to allowed hosts only, and without any credential of ours.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mce_catalog::function::Effect;
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, COOKIE, HeaderMap};
 use reqwest::{Body, Method, Request, Url};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
 use url::Host;
 
 use crate::allowed_hosts::AllowedHosts;
@@ -188,8 +192,19 @@ impl Broker {
 /// What requests belong to, and who is asked.
 type FetchContext<'a> = (&'a RunContext, Option<&'a Arc<dyn ClientRequests>>);
 
+/// The arguments of a request that is only asked about.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    url: String,
+    method: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    body: Option<Value>,
+}
+
 /// One request on the way to an answer.
-struct Hop {
+pub(crate) struct Hop {
     method: Method,
     url: Url,
     headers: HeaderMap,
@@ -230,7 +245,29 @@ impl Hop {
         Self { url, ..self }
     }
 
-    fn facts<'a>(&'a self, run: &'a RunContext) -> Facts<'a> {
+    /// A request as somebody asks about it: `url`, and perhaps `method`, `headers` and `body`.
+    pub(crate) fn explained(arguments: &RawValue) -> Result<Self, CallError> {
+        let asked: Asked = serde_json::from_str(arguments.get()).map_err(|error| {
+            CallError::argument(format!("these are no arguments of `fetch`: {error}"))
+                .with_hint(r#"give `{"url": "https://…", "method": "POST", "headers": {}, "body": "…"}`; `url` alone will do"#)
+        })?;
+        Ok(Self {
+            method: method(asked.method.as_deref().unwrap_or("GET"))?,
+            url: address(&asked.url)?,
+            headers: fields(&asked.headers.into_iter().collect::<Vec<_>>())?,
+            body: asked.body.map(|body| match body {
+                Value::String(text) => text.into_bytes(),
+                other => other.to_string().into_bytes(),
+            }),
+        })
+    }
+
+    /// Whether programs may reach the place.
+    pub(crate) fn check_place(&self, allowed: &AllowedHosts) -> Result<(), CallError> {
+        check_place(allowed, &self.url)
+    }
+
+    pub(crate) fn facts<'a>(&'a self, run: &'a RunContext) -> Facts<'a> {
         let effect = FetchRequest::effect(self.method.as_str());
         let method = (self.method.as_str(), effect);
         Facts::of_fetch(run, method, self.url.as_str(), &self.headers, self.body.as_deref())

@@ -122,6 +122,11 @@ impl Catalog {
         !view.is_optional || self.visible_rows(view).is_ok_and(|rows| !rows.is_empty())
     }
 
+    /// Who is called by name is there with hidden functions only, too: these are told as hidden.
+    fn is_known(&self, view: &ServerView) -> bool {
+        !view.is_optional || self.store.functions(&view.location).is_ok_and(|rows| !rows.is_empty())
+    }
+
     /// A server by name.
     ///
     /// # Errors
@@ -131,7 +136,7 @@ impl Catalog {
         let by_name = self.servers.iter().find(|server| server.name == name);
         by_name
             .or_else(|| self.servers.iter().find(|server| server.title == name))
-            .filter(|view| self.is_there(view))
+            .filter(|view| self.is_known(view))
             .ok_or_else(|| self.unknown_server(name))
     }
 

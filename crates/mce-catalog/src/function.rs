@@ -371,7 +371,8 @@ pub enum SecurityScheme {
     Digest,
     /// `oauth2`: a bearer token, which somebody gives for a login.
     OAuth2(OAuthPlaces),
-    /// `openIdConnect`: likewise; who gives it is said at this URL, as the document writes it.
+    /// `openIdConnect`, or `oauth2` with `oauth2MetadataUrl` instead of flows: likewise; who gives it is said at this URL, as the
+    /// document writes it.
     OpenIdConnect(String),
     /// `mutualTLS`: the client's certificate.
     MutualTls,

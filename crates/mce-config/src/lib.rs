@@ -11,6 +11,7 @@ mod dotenv;
 mod entry;
 pub mod env;
 mod error;
+mod exact_value;
 mod expand;
 mod field;
 mod file;
@@ -56,6 +57,7 @@ pub use entry::{
     read_client_file,
 };
 pub use error::ConfigError;
+pub use exact_value::ExactValue;
 pub use file::MAX_FILE_BYTES;
 pub use headers::{is_secret_header, is_secret_variable};
 pub use load::{LoadOptions, load};

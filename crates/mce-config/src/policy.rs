@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{Decimal, EffectSetting};
+use crate::{Decimal, EffectSetting, ExactValue};
 
 /// What calls may be made, and who is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,13 +114,13 @@ pub struct Condition {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Comparison {
     /// It is this one.
-    Equals(Value),
+    Equals(ExactValue),
     /// It is another one.
-    NotEquals(Value),
+    NotEquals(ExactValue),
     /// It is one of these.
-    In(Vec<Value>),
+    In(Vec<ExactValue>),
     /// It is none of these.
-    NotIn(Vec<Value>),
+    NotIn(Vec<ExactValue>),
     /// It is a number above this.
     GreaterThan(Decimal),
     /// It is a number below this.
@@ -152,22 +152,16 @@ impl Comparison {
         }
     }
 
-    /// What it compares with, as in a rule; a limit of more digits than a double always keeps, which are 15, is its text.
+    /// What it compares with, as in a rule; a number of more digits than a double always keeps, which are 15, is its text.
     pub fn operand(&self) -> Value {
         match self {
-            Self::Equals(value) | Self::NotEquals(value) => value.clone(),
-            Self::In(values) | Self::NotIn(values) => Value::from(values.clone()),
-            Self::GreaterThan(limit) | Self::LessThan(limit) | Self::AtLeast(limit) | Self::AtMost(limit) => limit_value(limit),
+            Self::Equals(value) | Self::NotEquals(value) => value.to_value(),
+            Self::In(values) | Self::NotIn(values) => values.iter().map(ExactValue::to_value).collect(),
+            Self::GreaterThan(limit) | Self::LessThan(limit) | Self::AtLeast(limit) | Self::AtMost(limit) => {
+                ExactValue::Number(limit.clone()).to_value()
+            }
             Self::Matches(pattern) => Value::from(pattern.as_str()),
             Self::Exists(is_there) => Value::from(*is_there),
         }
     }
-}
-
-fn limit_value(limit: &Decimal) -> Value {
-    let text = limit.as_str();
-    let number = serde_json::from_str(text)
-        .ok()
-        .filter(|number: &Value| number.is_i64() || number.is_u64() || text.len() <= 15);
-    number.unwrap_or_else(|| Value::from(text))
 }

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
-
 use crate::field::Field;
 use crate::location::{Base, resolve_path};
 use crate::nearest::{nearest, suggestion};
@@ -11,7 +9,9 @@ use crate::policy::with_upper_method;
 use crate::reader::{Reader, found, one_of};
 use crate::setting_fields::SettingFields;
 use crate::yaml::Kind;
-use crate::{AskerSetting, Budget, Comparison, Condition, ConfigError, Decimal, EffectSetting, PolicyRule, PolicySettings, Verdict};
+use crate::{
+    AskerSetting, Budget, Comparison, Condition, ConfigError, Decimal, EffectSetting, ExactValue, PolicyRule, PolicySettings, Verdict,
+};
 
 /// The key of the rules.
 pub(crate) const POLICIES: &str = "policies";
@@ -200,7 +200,7 @@ fn is_pointer(text: &str) -> bool {
 /// A plain value means that it is equal.
 fn comparisons(reader: &mut Reader<'_>, key: &str, field: Field) -> Result<Vec<Comparison>, ConfigError> {
     if !matches!(field.node.kind, Kind::Map(_)) {
-        return Ok(vec![Comparison::Equals(reader.json(key, &field)?)]);
+        return Ok(vec![Comparison::Equals(reader.exact(key, &field)?)]);
     }
     let whole = field.clone();
     let entries = field.into_entries("a value or a mapping of comparisons")?;
@@ -210,8 +210,8 @@ fn comparisons(reader: &mut Reader<'_>, key: &str, field: Field) -> Result<Vec<C
     let read = entries.into_iter().map(|(name, field)| {
         let key = format!("{key}.{name}");
         Ok(match name.as_str() {
-            "equals" => Comparison::Equals(reader.json(&key, &field)?),
-            "not_equals" => Comparison::NotEquals(reader.json(&key, &field)?),
+            "equals" => Comparison::Equals(reader.exact(&key, &field)?),
+            "not_equals" => Comparison::NotEquals(reader.exact(&key, &field)?),
             "in" => Comparison::In(values(reader, &key, &field)?),
             "not_in" => Comparison::NotIn(values(reader, &key, &field)?),
             "greater_than" => Comparison::GreaterThan(number(reader, &key, &field)?),
@@ -226,19 +226,18 @@ fn comparisons(reader: &mut Reader<'_>, key: &str, field: Field) -> Result<Vec<C
     read.collect()
 }
 
-fn values(reader: &mut Reader<'_>, key: &str, field: &Field) -> Result<Vec<Value>, ConfigError> {
-    match reader.json(key, field)? {
-        Value::Array(values) => Ok(values),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => Err(field.unexpected("a list of values")),
-    }
+fn values(reader: &mut Reader<'_>, key: &str, field: &Field) -> Result<Vec<ExactValue>, ConfigError> {
+    let ExactValue::Array(values) = reader.exact(key, field)? else {
+        return Err(field.unexpected("a list of values"));
+    };
+    Ok(values)
 }
 
-/// A number with all its digits, as it is written.
 fn number(reader: &mut Reader<'_>, key: &str, field: &Field) -> Result<Decimal, ConfigError> {
-    let expected = "a number without quotes";
-    let is_number = reader.json(key, field)?.is_number();
-    let written = Decimal::parse(field.scalar(expected)?).filter(|_| is_number);
-    written.ok_or_else(|| field.unexpected(expected))
+    let ExactValue::Number(number) = reader.exact(key, field)? else {
+        return Err(field.unexpected("a number without quotes"));
+    };
+    Ok(number)
 }
 
 fn budget(reader: &mut Reader<'_>, key: &str, field: Field) -> Result<Budget, ConfigError> {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::expand::{Found, Text, expand};
 use crate::field::Field;
@@ -13,7 +14,7 @@ use crate::redact::{mask_arguments, mask_random, mask_url};
 use crate::secret_source::{Written, is_source, read_source};
 use crate::variables::Variables;
 use crate::yaml::Kind;
-use crate::{ConfigError, Location, MASK, MIN_SECRET_BYTES, Place, Rate, Report, Secret, Shown, Source, Warning};
+use crate::{ConfigError, ExactValue, Location, MASK, MIN_SECRET_BYTES, Place, Rate, Report, Secret, Shown, Source, Warning};
 
 /// The longest part of a value that an error repeats, in characters.
 const MAX_FOUND_CHARS: usize = 80;
@@ -354,37 +355,52 @@ impl Reader<'_> {
 
     /// Any value, as JSON: numbers and booleans without quotes are such, everything else is a text.
     pub(crate) fn json(&mut self, key: &str, field: &Field) -> Result<Value, ConfigError> {
-        let (value, shown) = self.json_and_shown(field)?;
-        self.show(key, shown.to_string(), field.place.source.clone());
-        Ok(value)
+        self.json_as(key, field)
     }
 
-    /// A value, and the same with the values of variables masked.
-    fn json_and_shown(&mut self, field: &Field) -> Result<(Value, Value), ConfigError> {
+    /// The same with all digits of its numbers.
+    pub(crate) fn exact(&mut self, key: &str, field: &Field) -> Result<ExactValue, ConfigError> {
+        self.json_as(key, field)
+    }
+
+    fn json_as<T: DeserializeOwned>(&mut self, key: &str, field: &Field) -> Result<T, ConfigError> {
+        let (text, shown) = self.json_and_shown(field)?;
+        self.show(key, shown, field.place.source.clone());
+        serde_json::from_str(&text).map_err(|_| field.unexpected("a value that is not nested as deeply"))
+    }
+
+    /// A value's text in JSON, and the same with the values of variables masked.
+    fn json_and_shown(&mut self, field: &Field) -> Result<(String, String), ConfigError> {
+        let quoted = |text: &str| Value::from(text).to_string();
         match &field.node.kind {
-            Kind::Null => Ok((Value::Null, Value::Null)),
+            Kind::Null => Ok(("null".to_owned(), "null".to_owned())),
             Kind::Scalar(text) if field.node.is_plain => {
-                let value = serde_json::from_str(&text.to_ascii_lowercase()).unwrap_or_else(|_| Value::from(text.as_str()));
-                Ok((value.clone(), value))
+                let lower = text.to_ascii_lowercase();
+                let text = if serde_json::from_str::<Value>(&lower).is_ok() {
+                    lower
+                } else {
+                    quoted(text)
+                };
+                Ok((text.clone(), text))
             }
             Kind::Scalar(_) => {
                 let text = self.expand(field, "a text")?;
-                Ok((Value::from(text.value), Value::from(text.shown)))
+                Ok((quoted(&text.value), quoted(&text.shown)))
             }
             Kind::List(_) => {
                 let items = field.clone().into_items("a list")?;
-                let items: Vec<(Value, Value)> = items.iter().map(|item| self.json_and_shown(item)).collect::<Result<_, _>>()?;
-                let (values, shown): (Vec<Value>, Vec<Value>) = items.into_iter().unzip();
-                Ok((Value::from(values), Value::from(shown)))
+                let items: Vec<(String, String)> = items.iter().map(|item| self.json_and_shown(item)).collect::<Result<_, _>>()?;
+                let (values, shown): (Vec<String>, Vec<String>) = items.into_iter().unzip();
+                Ok((format!("[{}]", values.join(",")), format!("[{}]", shown.join(","))))
             }
             Kind::Map(_) => {
-                let (mut values, mut shown) = (Map::new(), Map::new());
+                let (mut values, mut shown) = (Vec::new(), Vec::new());
                 for (name, field) in field.clone().into_entries("a mapping")? {
                     let (value, masked) = self.json_and_shown(&field)?;
-                    values.insert(name.clone(), value);
-                    shown.insert(name, masked);
+                    values.push(format!("{}:{value}", quoted(&name)));
+                    shown.push(format!("{}:{masked}", quoted(&name)));
                 }
-                Ok((Value::from(values), Value::from(shown)))
+                Ok((format!("{{{}}}", values.join(",")), format!("{{{}}}", shown.join(","))))
             }
         }
     }

@@ -49,6 +49,21 @@ impl Authority {
         }
     }
 
+    /// Makes `NAME.pem` and `NAME.key` of a certificate that a host signed itself, as `openssl req -x509` does: with or without
+    /// saying that it is an authority's own.
+    pub fn sign_itself(folder: &Path, name: &str, host: &str, is_authority: bool) -> (PathBuf, PathBuf) {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = if is_authority {
+            IsCa::Ca(BasicConstraints::Unconstrained)
+        } else {
+            IsCa::ExplicitNoCa
+        };
+        let certificate = params.self_signed(&key).unwrap();
+        written(folder, name, &certificate.pem(), &key)
+    }
+
     /// Makes `NAME.pem` and `NAME.key`, which only their owner can read, for a host; the files.
     pub fn certify(&self, name: &str, host: &str, is_expired: bool) -> (PathBuf, PathBuf) {
         let key = KeyPair::generate().unwrap();
@@ -59,11 +74,15 @@ impl Authority {
             params.not_after = date_time_ymd(2021, 1, 1);
         }
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        let files = (self.folder.join(format!("{name}.pem")), self.folder.join(format!("{name}.key")));
-        std::fs::write(&files.0, certificate.pem()).unwrap();
-        std::fs::write(&files.1, key.serialize_pem()).unwrap();
-        let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        std::fs::set_permissions(&files.1, owner).unwrap();
-        files
+        written(&self.folder, name, &certificate.pem(), &key)
     }
+}
+
+fn written(folder: &Path, name: &str, certificate: &str, key: &KeyPair) -> (PathBuf, PathBuf) {
+    let files = (folder.join(format!("{name}.pem")), folder.join(format!("{name}.key")));
+    std::fs::write(&files.0, certificate).unwrap();
+    std::fs::write(&files.1, key.serialize_pem()).unwrap();
+    let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&files.1, owner).unwrap();
+    files
 }

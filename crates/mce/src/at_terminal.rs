@@ -7,6 +7,7 @@ use std::time::Duration;
 use mce_broker::{
     ApprovalAnswer, ClientAbilities, ClientAnswer, ClientRefusal, ClientRequest, ClientRequestKind, ClientRequests, NoClient,
 };
+use rustix::termios::{QueueSelector, tcflush};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
@@ -92,8 +93,12 @@ pub(crate) fn is_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Asks on standard error, and reads the answer from standard input; none if that ends. Anything but a yes is a no.
+/// Asks on standard error, and reads the answer from standard input; none if that ends. Anything but a yes is a no, and what was
+/// typed before the question is there is no answer to it.
 pub(crate) async fn ask_person(terminal: Terminal, question: &str) -> Option<ApprovalAnswer> {
+    if let Err(error) = tcflush(std::io::stdin(), QueueSelector::IFlush) {
+        tracing::debug!("what was typed before the question counts: {error}");
+    }
     terminal.note(format!(
         "\n{question}\n\nAllow it? `y` once, `always` for this function, anything else is a no:"
     ));

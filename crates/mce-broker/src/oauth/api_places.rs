@@ -13,7 +13,7 @@ use super::discovery::{DEVICE_ENDPOINT, device_endpoint, usable};
 use super::guarded_client::host_of;
 use super::login::{Found, LoginScheme, LoginWay};
 use super::login_error::LoginError;
-use super::provider::discovered;
+use super::provider::{discovered, is_of_openid};
 use super::session::Session;
 
 /// The scheme that a person logs in for: the first for which nothing else is configured.
@@ -55,7 +55,8 @@ pub(super) async fn find_places(
         SecurityScheme::OpenIdConnect(url) => {
             let url = absolute(base, url).map_err(failed)?;
             let metadata = discovered(&url, &session.http).await.map_err(failed)?;
-            (with_pkce(metadata), vec!["openid".to_owned()], false)
+            let declared = is_of_openid(&url).then(|| "openid".to_owned());
+            (with_pkce(metadata), declared.into_iter().collect(), false)
         }
         _ => return Err(failed("nobody logs in for its security schemes".to_owned())),
     };

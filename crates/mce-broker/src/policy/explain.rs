@@ -13,9 +13,13 @@ use super::decision::Decision;
 use super::facts::Facts;
 use super::ledger::Question;
 use super::rules::{check, scope};
-use super::{Policy, check_function};
+use super::{Policy, check_fetch, check_function};
 use crate::call::{Broker, CallRequest};
-use crate::call_error::CallError;
+use crate::call_error::{CallError, CallErrorKind};
+use crate::fetch::Hop;
+
+/// How rules name a request of a program's own.
+const FETCH_NAMES: [&str; 2] = ["mce.fetch", "fetch"];
 
 /// What would be decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -75,25 +79,52 @@ impl Broker {
     }
 
     fn explain_found(&self, request: CallRequest<'_>) -> Result<Explanation, CallError> {
-        let found = self.options.functions.find(request.function)?;
+        let found = match self.options.functions.find(request.function) {
+            Err(error) if error.kind == CallErrorKind::Argument && FETCH_NAMES.contains(&request.function) => {
+                return self.explain_fetch(request);
+            }
+            found => found?,
+        };
         let arguments = self.checked_arguments(request, &found)?;
         let server = self.server(&found.function.server)?;
         let facts = Facts::of_call(request, server, &found, &arguments);
-        let clean = self.redactor.json(&facts.shown().to_string()).into_owned();
-        let explained = Explanation {
-            arguments: serde_json::from_str(&clean).unwrap_or_default(),
-            ..explain(&self.policy, &facts)
-        };
+        let explained = self.explain_facts(&facts);
         Ok(match check_function(server, &found.function) {
             Ok(()) => explained,
-            Err(error) => Explanation {
-                decision: Verdict::Deny.as_str(),
-                rule: "servers".to_owned(),
-                passed: Vec::new(),
-                note: Some(error.to_string()),
-                ..explained
-            },
+            Err(error) => denied_by("servers", &error, explained),
         })
+    }
+
+    /// Of a request of a program's own.
+    fn explain_fetch(&self, request: CallRequest<'_>) -> Result<Explanation, CallError> {
+        let hop = Hop::explained(request.arguments)?;
+        let facts = hop.facts(request.run);
+        let explained = self.explain_facts(&facts);
+        Ok(match (hop.check_place(&self.allowed_hosts), check_fetch(&self.policy, &facts)) {
+            (Err(error), _) => denied_by("allowed_domains", &error, explained),
+            (_, Err(error)) => denied_by("read_only", &error, explained),
+            (Ok(()), Ok(())) => explained,
+        })
+    }
+
+    fn explain_facts(&self, facts: &Facts<'_>) -> Explanation {
+        let clean = self.redactor.json(&facts.shown().to_string()).into_owned();
+        Explanation {
+            arguments: serde_json::from_str(&clean).unwrap_or_default(),
+            ..explain(&self.policy, facts)
+        }
+    }
+}
+
+/// What is denied before any rule is asked, and by which setting.
+fn denied_by(setting: &str, error: &CallError, explained: Explanation) -> Explanation {
+    let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
+    Explanation {
+        decision: Verdict::Deny.as_str(),
+        rule: setting.to_owned(),
+        passed: Vec::new(),
+        note: Some(format!("{error}{hint}")),
+        ..explained
     }
 }
 

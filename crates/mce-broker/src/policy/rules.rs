@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use mce_catalog::function::Effect;
 use mce_config::{AskerSetting, Condition, EffectSetting, PolicyRule, Verdict};
-use serde_json::Value;
 
 use super::condition::{self, Sense};
 use super::facts::Facts;
@@ -53,7 +52,7 @@ pub(crate) fn check(rule: &PolicyRule, facts: &Facts<'_>) -> Result<(), Misfit> 
             .flatten();
         condition::check(condition, facts.arguments(), (sense, written)).map_err(|(comparison, value)| Misfit::Condition {
             wanted: format!("`{}` {} {}", condition.pointer, comparison.key(), comparison.operand()),
-            value: value.map(shown),
+            value: value.map(|value| written.map_or_else(|| shown(&value.to_string()), |written| shown(written.text))),
         })?;
     }
     Ok(())
@@ -136,11 +135,10 @@ fn condition_text(condition: &Condition) -> String {
     text
 }
 
-fn shown(value: &Value) -> String {
-    let text = value.to_string();
+fn shown(text: &str) -> String {
     match text.char_indices().nth(MAX_VALUE_CHARS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
+        None => text.to_owned(),
     }
 }
 

@@ -214,7 +214,7 @@ impl Upstreams {
     /// # Errors
     ///
     /// If one cannot be read.
-    pub async fn way_to(&self, server: &ServerSettings) -> Result<ConnectionSettings, CallError> {
+    pub(crate) async fn way_to(&self, server: &ServerSettings) -> Result<ConnectionSettings, CallError> {
         let own = server.connection.client_key.iter().chain(&server.connection.proxy);
         if own.flat_map(Secret::sources).next().is_none() {
             return Ok(server.connection.clone());

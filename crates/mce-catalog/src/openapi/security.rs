@@ -107,7 +107,7 @@ fn scheme(node: &Node<'_>) -> SecurityScheme {
     match kind.to_ascii_lowercase().as_str() {
         "apikey" => api_key(node).unwrap_or_else(|| SecurityScheme::Other("apiKey".to_owned())),
         "basic" => SecurityScheme::Basic,
-        "oauth2" => SecurityScheme::OAuth2(oauth_places(node)),
+        "oauth2" => oauth(node),
         "openidconnect" => SecurityScheme::OpenIdConnect(place(node, "openIdConnectUrl").unwrap_or_default()),
         "mutualtls" => SecurityScheme::MutualTls,
         "http" => http(node.text("scheme").unwrap_or_default()),
@@ -119,6 +119,16 @@ fn scheme(node: &Node<'_>) -> SecurityScheme {
 fn place(node: &Node<'_>, name: &str) -> Option<String> {
     let text = node.text(name)?;
     (!text.is_empty() && text.len() <= MAX_PLACE_BYTES).then(|| text.to_owned())
+}
+
+/// A scheme without flows says where its authorization server publishes them. (OpenAPI 3.2, Security Scheme Object)
+fn oauth(node: &Node<'_>) -> SecurityScheme {
+    let places = oauth_places(node);
+    let has_flow = places.client.is_some() || places.code.is_some() || places.device.is_some();
+    match place(node, "oauth2MetadataUrl").filter(|_| !has_flow) {
+        Some(url) => SecurityScheme::OpenIdConnect(url),
+        None => SecurityScheme::OAuth2(places),
+    }
 }
 
 /// The flows of an `oauth2` scheme; in Swagger 2 it has one, named by `flow`. (OpenAPI 3.2, OAuth Flows Object)

@@ -232,6 +232,12 @@ fn the_places_of_logins_are_kept_as_the_document_has_them() {
     );
     let found = json!({"s": {"type": "openIdConnect", "openIdConnectUrl": "https://a.example/.well-known/openid-configuration"}});
     assert!(matches!(scheme(json!("3.1.0"), found), SecurityScheme::OpenIdConnect(url) if url.starts_with("https://a.example/")));
+    let place = "https://a.example/.well-known/oauth-authorization-server";
+    let found = json!({"s": {"type": "oauth2", "flows": {}, "oauth2MetadataUrl": place}});
+    assert_eq!(scheme(json!("3.2.0"), found), SecurityScheme::OpenIdConnect(place.to_owned()));
+    let flows = json!({"clientCredentials": {"tokenUrl": "/token", "scopes": {}}});
+    let found = json!({"s": {"type": "oauth2", "flows": flows, "oauth2MetadataUrl": place}});
+    assert!(matches!(scheme(json!("3.2.0"), found), SecurityScheme::OAuth2(_)));
 }
 
 #[test]

@@ -23,7 +23,7 @@ use super::views::{TOOLS, location_of, text_of};
 use crate::failure::Failure;
 
 /// Changes with everything that decides what a document becomes, so that an update of the program compiles anew.
-pub(super) const COMPILER: &str = concat!(env!("CARGO_PKG_VERSION"), "+4");
+pub(super) const COMPILER: &str = concat!(env!("CARGO_PKG_VERSION"), "+5");
 
 /// Compiles servers of one configuration.
 pub(crate) struct Compiler {
@@ -155,7 +155,7 @@ impl Compiler {
         };
         let is_dry_run = options.is_dry_run;
         let started = SystemTime::now();
-        let fetcher = self.fetcher_for(server).await?;
+        let fetcher = self.fetcher_for(server);
         let documents = Documents::new(location, &fetcher)?;
         let key = location_of(server);
         let known = self.store.document(&key).map_err(Failure::internal)?;
@@ -214,7 +214,7 @@ impl Compiler {
             add(location, &files.main);
         }
         for overlay in &server.overlays {
-            let bytes = Documents::new(overlay, &self.fetcher_for(server).await?)?.read_main().await?;
+            let bytes = Documents::new(overlay, &self.fetcher_for(server))?.read_main().await?;
             add(overlay, &bytes);
             files.overlays.push((overlay.to_string(), bytes));
         }
@@ -275,23 +275,18 @@ impl Compiler {
     }
 
     /// What fetches by the way to a server.
-    async fn fetcher_for(&self, server: &ServerSettings) -> Result<DocumentFetcher, Failure> {
-        let way = self
-            .upstreams
-            .way_to(server)
-            .await
-            .map_err(|error| Failure::new("config", error.to_string()).with_hint(error.hint().unwrap_or_default()))?;
-        Ok(self.fetcher.by_way(&way))
+    fn fetcher_for(&self, server: &ServerSettings) -> DocumentFetcher {
+        self.fetcher.by_way_to(server, &self.upstreams)
     }
 
     /// Reads a server's guide anew, if it has one. A remote one that cannot be had leaves the last copy.
     async fn refresh_guide(&self, server: &ServerSettings, is_dry_run: bool) -> Option<GuideReport> {
         let read = match server.skills.as_ref()? {
             Location::File(file) => fs_err::read(file).map_err(|error| error.to_string()),
-            Location::Url(url) => match self.fetcher_for(server).await {
-                Ok(fetcher) => fetcher.fetch(url).await.map_err(|error| super::chain(&error)),
-                Err(failure) => Err(failure.message),
-            },
+            Location::Url(url) => {
+                let read = self.fetcher_for(server).fetch(url).await;
+                read.map_err(|error| super::chain(&error))
+            }
         };
         let report = skills::take(&self.settings.data_dir, server, read, is_dry_run)?;
         if let Some(error) = &report.error {

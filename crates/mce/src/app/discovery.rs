@@ -399,11 +399,15 @@ impl Discovery {
     }
 
     /// The signature of `server.function` as a program of this language sees it, without what was only seen of answers.
-    pub(super) fn signature(&self, name: &str, language: Language) -> Option<String> {
-        let (server, function) = name.split_once('.')?;
-        let mut function = self.function(server, function).ok()?;
+    ///
+    /// # Errors
+    ///
+    /// Why there is none: it is not there any more, or settings hide it.
+    pub(super) fn signature(&self, name: &str, language: Language) -> Result<String, LookupError> {
+        let (server, function) = name.split_once('.').unwrap_or((name, ""));
+        let mut function = self.catalog.function(server, function)?;
         function.result.take_if(|result| observed::is_observed(result));
-        Some(text::signature(&function, &self.types_for(&function), text_language(language)))
+        Ok(text::signature(&function, &self.types_for(&function), text_language(language)))
     }
 
     /// A function by any of its names.

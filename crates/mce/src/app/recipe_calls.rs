@@ -46,10 +46,8 @@ impl Runner {
             return Err(refused(told, "a person reads it anew with `mce compile`"));
         }
         let language = language_of(&recipe);
-        if let Some(changed) = self.changed_since(&recipe.notes.uses, language) {
-            let hint = format!("a person looks whether the recipe is right still, and then runs `mce recipes save {name}`");
-            return Err(refused(changed, &hint));
-        }
+        let hint = format!("a person looks whether the recipe is right still, and then runs `mce recipes save {name}`");
+        self.check_used(&recipe.notes.uses, language, &hint)?;
         let params = to_raw_value(arguments).and_then(|text| serde_json::from_str(text.get()));
         Ok(ToRun {
             language,

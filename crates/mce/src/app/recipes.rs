@@ -14,7 +14,7 @@ use super::compile::{CompileOptions, Sources};
 use super::recipe_tools::{about, language_of};
 use super::report::{Counts, Outcome};
 use super::runs::language_named;
-use super::{App, Behalf, IN_BACKGROUND, RunReport};
+use super::{App, Behalf, IN_BACKGROUND, RunReport, run_calls};
 use crate::failure::Failure;
 
 /// A recipe, saved or kept for a while.
@@ -160,7 +160,7 @@ impl App {
         })?;
         let named = called.into_keys().chain(outline.functions);
         let named = named.filter_map(|reference| Some(self.discovery.named(&reference)?.0));
-        let uses = named.filter_map(|name| Some((name.clone(), self.discovery.signature(&name, language)?)));
+        let uses = named.filter_map(|name| Some((name.clone(), self.discovery.signature(&name, language).ok()?)));
         let notes = RecipeNotes {
             description,
             uses: uses.collect(),
@@ -197,10 +197,9 @@ impl App {
             Found::Saved(recipe) => recipe,
         };
         let language = language_of(&recipe);
-        if let Some(changed) = self.runner.changed_since(&recipe.notes.uses, language) {
-            let hint = format!("if the recipe is right still, `mce recipes save {name}` takes them as they are");
-            return Err(Failure::argument(changed).with_hint(hint));
-        }
+        let hint = format!("if the recipe is right still, `mce recipes save {name}` takes them as they are");
+        let used = self.runner.check_used(&recipe.notes.uses, language, &hint);
+        used.map_err(|error| run_calls::failure_of(&error))?;
         Ok(self.run_program(language, recipe.source, params, behalf).await)
     }
 
@@ -274,7 +273,10 @@ impl App {
                 description: about(recipe, &outline),
                 age_seconds: since(recipe.changed),
                 file: Some(recipe.file.clone()),
-                problem: listed.problem.or_else(|| self.runner.changed_since(&recipe.notes.uses, language)),
+                problem: listed.problem.or_else(|| {
+                    let used = self.runner.check_used(&recipe.notes.uses, language, "");
+                    used.err().map(|error| error.to_string())
+                }),
                 ..listed
             },
         }

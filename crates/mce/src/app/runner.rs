@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use mce_broker::{Broker, Results, RunEnd, SavedRecipes};
+use mce_broker::{Broker, CallError, CallErrorKind, Results, RunEnd, SavedRecipes};
+use mce_catalog::lookup::LookupError;
+use mce_catalog::visibility::Hiding;
 use mce_config::Settings;
 use mce_sandbox::{ErrorKind, Inputs, Language, Outcome, Program, ProgramError, Sandbox};
 use tokio::sync::Mutex;
@@ -130,17 +132,40 @@ impl Runner {
         })
     }
 
-    /// What is another now of the functions that a program called.
-    pub(super) fn changed_since(&self, functions: &BTreeMap<String, String>, language: Language) -> Option<String> {
-        let changes = functions
-            .iter()
-            .filter_map(|(name, was)| match self.discovery.signature(name, language) {
-                Some(is) if is == *was => None,
-                Some(is) => Some(format!("`{name}` was `{was}` and is `{is}`")),
-                None => Some(format!("`{name}` is not there any more")),
-            });
-        let changes: Vec<String> = changes.take(CHANGES_TOLD).collect();
-        (!changes.is_empty()).then(|| format!("functions of this program have changed: {}", changes.join("; ")))
+    /// Whether the functions that a program called may be used, and are what they were.
+    ///
+    /// # Errors
+    ///
+    /// `Policy` for what is hidden; `Argument`, with this hint, for what is another now.
+    pub(super) fn check_used(&self, functions: &BTreeMap<String, String>, language: Language, hint: &str) -> Result<(), CallError> {
+        let (mut hidden, mut changed) = (Vec::new(), Vec::new());
+        for (name, was) in functions {
+            match self.discovery.signature(name, language) {
+                Ok(is) if is == *was => {}
+                Ok(is) => changed.push(format!("`{name}` was `{was}` and is `{is}`")),
+                Err(LookupError::Hidden {
+                    hiding: Hiding::ReadOnly,
+                    effect,
+                    ..
+                }) if self.settings.policy.is_read_only => {
+                    let effect = effect.as_str();
+                    hidden.push(format!("`{name}` is hidden: everything is read-only, and it is `{effect}`"));
+                }
+                Err(error @ (LookupError::Hidden { .. } | LookupError::Misfit { .. })) => hidden.push(error.to_string()),
+                Err(_) => changed.push(format!("`{name}` is not there any more")),
+            }
+        }
+        let told = |told: &[String]| told.iter().take(CHANGES_TOLD).cloned().collect::<Vec<_>>().join("; ");
+        if !hidden.is_empty() {
+            let message = format!("functions of this program may not be used: {}", told(&hidden));
+            let hint = "only a person can change that, in the configuration";
+            return Err(CallError::new(CallErrorKind::Policy, message).with_hint(hint));
+        }
+        if !changed.is_empty() {
+            let message = format!("functions of this program have changed: {}", told(&changed));
+            return Err(CallError::new(CallErrorKind::Argument, message).with_hint(hint));
+        }
+        Ok(())
     }
 }
 

@@ -56,11 +56,15 @@ impl App {
             }
         };
         let language = language_named(&recipe.language);
-        if let Some(told) = self.runner.changed_since(&recipe.functions, language) {
-            let changed = CallError::new(CallErrorKind::Argument, told.clone());
-            self.broker.record_refusal(&behalf.run(None), "run_cached_code", &changed);
-            let mut refused = ProgramError::new(ErrorKind::Argument, told);
-            refused.hint = Some("look at them with `get_functions`, and run the whole program with `execute_code`".to_owned());
+        let hint = "look at them with `get_functions`, and run the whole program with `execute_code`";
+        if let Err(unusable) = self.runner.check_used(&recipe.functions, language, hint) {
+            self.broker.record_refusal(&behalf.run(None), "run_cached_code", &unusable);
+            let is_policy = unusable.kind == CallErrorKind::Policy;
+            let mut refused = ProgramError::new(
+                if is_policy { ErrorKind::Policy } else { ErrorKind::Argument },
+                unusable.to_string(),
+            );
+            refused.hint = unusable.hint().map(str::to_owned);
             return RunReport::refused(refused);
         }
         let mut report = self.run_program(language, recipe.source, params, behalf).await;
@@ -93,7 +97,7 @@ impl App {
 
     fn keep(&self, answer: &mut RunAnswer, language: Language, source: &str, description: &str) {
         let called = answer.calls.iter().map(|group| group.function.as_str());
-        let functions = called.filter_map(|name| Some((name.to_owned(), self.discovery.signature(name, language)?)));
+        let functions = called.filter_map(|name| Some((name.to_owned(), self.discovery.signature(name, language).ok()?)));
         let recipe = NewRecipe {
             language: language.as_str(),
             source,

@@ -33,7 +33,7 @@ pub(crate) enum PolicyCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyCheckArgs {
-    /// `SERVER.FUNCTION` or `SERVER:METHOD /path`
+    /// `SERVER.FUNCTION` or `SERVER:METHOD /path`; `mce.fetch` for a program's own requests
     pub(crate) function: String,
     /// All arguments, as one JSON object; prints one JSON value
     #[arg(long, value_name = "ARGUMENTS")]

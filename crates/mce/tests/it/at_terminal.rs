@@ -124,6 +124,26 @@ fn who_types_a_call_is_asked_at_the_terminal() {
 }
 
 #[test]
+fn what_is_typed_before_a_question_is_no_answer_to_it() {
+    let api = api();
+    let project = project(&api, "");
+    let mut client = Client::initialize(&project, "2025-11-25").0;
+    let mut watching = Seen::start(&project, &["approve"]);
+    watching.wait_for("Waiting for calls to ask about", 1);
+    watching.types("y\n");
+    // The terminal shows what it was given.
+    watching.wait_for("y\r\n", 1);
+    let delete = "from shop.functions import delete_item\nresult = delete_item(id='1')";
+    assert_eq!(client.run(delete)["error"]["type"], "approval");
+    watching.wait_for(PROMPT, 1);
+    watching.types("n\n");
+    watching.wait_for("`shop.delete_item`: ", 1);
+    assert!(!watching.text.contains("allowed"), "{}", watching.text);
+    assert_eq!(client.run(delete)["success"], false);
+    assert!(api.requests().is_empty());
+}
+
+#[test]
 fn whoever_watches_is_asked_about_each_call_that_comes() {
     let api = api();
     let project = project(&api, "");

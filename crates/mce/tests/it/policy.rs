@@ -43,7 +43,7 @@ fn typescript(client: &mut Client, code: &str) -> Value {
 }
 
 #[test]
-fn limits_keep_all_their_digits_from_the_file_to_the_call() {
+fn numbers_keep_all_their_digits_from_the_file_to_the_call() {
     let api = FakeApi::start();
     let long = "1".repeat(60);
     let rules = format!(
@@ -51,6 +51,7 @@ fn limits_keep_all_their_digits_from_the_file_to_the_call() {
         - {{name: above, function: get_item, when: {{/id: {{greater_than: 9007199254740992}}}}, decide: deny}}\n\
         - {{name: within, function: createItem, when: {{/body/price: {{at_most: 9007199254740992}}}}, decide: allow}}\n\
         - {{name: long, function: createItem, when: {{/body/price: {{at_least: {long}2, at_most: {long}2}}}}, decide: allow}}\n\
+        - {{name: exactly, function: createItem, when: {{/body/price: {{in: [18446744073709551616, 9007199254740993.5]}}}}, decide: allow}}\n\
         - {{name: other, function: createItem, decide: deny}}\n"
     );
     let project = project(&api, &rules);
@@ -60,6 +61,11 @@ fn limits_keep_all_their_digits_from_the_file_to_the_call() {
     for (price, rule) in [
         ("9007199254740992", "within"),
         ("9007199254740993", "other"),
+        ("18446744073709551616", "exactly"),
+        ("18446744073709551616.0", "exactly"),
+        ("18446744073709551617", "other"),
+        ("9007199254740993.50", "exactly"),
+        ("9007199254740993.50000000000000000001", "other"),
         (&format!("{long}1"), "other"),
         (&format!("{long}2"), "long"),
         (&format!("{long}2.0000000000000000000001"), "other"),
@@ -69,6 +75,10 @@ fn limits_keep_all_their_digits_from_the_file_to_the_call() {
     }
     let listed = project.run(&["policy", "list"]);
     assert!(listed.out.contains(&format!("at most \"{long}2\"")), "{listed:?}");
+    let shown = project.run(&["config", "show"]).out;
+    let has = |key: &str, value: &str| shown.lines().any(|line| line.contains(key) && line.contains(&format!(" {value} ")));
+    assert!(has("/price.at_most", &format!("{long}2")), "{shown}");
+    assert!(has("/price.in", "[18446744073709551616,9007199254740993.5]"), "{shown}");
 }
 
 #[test]
@@ -266,6 +276,46 @@ fn read_only_and_allowed_tools_hold_for_all() {
     assert_eq!(client.run(&fetch("GET"))["data"], 200);
     denied(&client.run(&fetch("POST")), "everything is read-only");
     assert!(api.requests().iter().all(|request| request.method == "GET"));
+}
+
+#[test]
+fn what_a_program_would_fetch_is_explained() {
+    let api = FakeApi::start();
+    let rules = "allowed_domains: [127.0.0.1]\npolicies:\n\
+        - {name: no posts, function: mce.fetch, when: {/method: POST}, decide: deny}\n\
+        - {name: few, server: mce, effect: read, decide: allow, budget: {per_day: 5}}\n";
+    let project = project(&api, rules);
+    let check = |name: &str, arguments: &Value| {
+        let ended = project.run(&["policy", "check", name, "--json", &arguments.to_string()]);
+        assert_eq!(ended.code, 0, "{ended:?}");
+        let explained = ended.json();
+        (explained["decision"].clone(), explained["rule"].clone(), explained)
+    };
+    let url = format!("{}/x", api.origin());
+    let (decision, rule, explained) = check("mce.fetch", &json!({"url": url}));
+    assert_eq!((decision, rule), (json!("allow"), json!("few")));
+    assert_eq!(explained["passed"][0]["rule"], "no posts");
+    assert_eq!(explained["arguments"]["url"], json!(url));
+    assert_eq!(explained["budgets"], json!([{"per": "day", "limit": 5, "used": 0}]));
+    let (decision, rule, _) = check(
+        "fetch",
+        &json!({"url": url, "method": "post", "headers": {"X-A": "1"}, "body": "b"}),
+    );
+    assert_eq!((decision, rule), (json!("deny"), json!("no posts")));
+    let (decision, rule, _) = check("mce.fetch", &json!({"url": url, "method": "DELETE"}));
+    assert_eq!((decision, rule), (json!("ask"), json!("default")));
+    let (decision, rule, explained) = check("mce.fetch", &json!({"url": "https://else.example/"}));
+    assert_eq!((decision, rule), (json!("deny"), json!("allowed_domains")));
+    assert!(explained["note"].as_str().unwrap().contains("`else.example`"), "{explained}");
+    for wrong in [r#"{"uri": "https://a.example"}"#, r#"{"url": "a.example"}"#] {
+        let ended = project.run(&["policy", "check", "mce.fetch", "--json", wrong]);
+        assert_eq!(ended.error()["type"], "argument", "{ended:?}");
+    }
+    let read_only = project.with("MCE_READ_ONLY", "true");
+    let arguments = json!({"url": url, "method": "PUT"}).to_string();
+    let explained = read_only.run(&["policy", "check", "mce.fetch", "--json", &arguments]).json();
+    assert_eq!((&explained["decision"], &explained["rule"]), (&json!("deny"), &json!("read_only")));
+    assert!(api.requests().is_empty());
 }
 
 #[test]

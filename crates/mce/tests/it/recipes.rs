@@ -259,6 +259,34 @@ fn a_recipe_whose_functions_changed_is_refused_until_a_person_looks() {
 }
 
 #[test]
+fn a_recipe_that_writes_is_hidden_and_not_told_as_changed_where_everything_is_read_only() {
+    let api = priced();
+    let write = "from shop.functions import delete_item\nid = '7'\nresult = delete_item(id=id)";
+    let project = with_price(&api, ("gone.py", write)).with("MCE_READ_ONLY", "true");
+    for ended in [
+        project.run(&["recipes", "run", "item_price", "--json"]),
+        project.run(&["call", "recipes.item_price", "--json", "{}"]),
+    ] {
+        let error = ended.error();
+        let message = error["message"].as_str().unwrap();
+        assert_eq!(error["type"], "policy", "{error}");
+        assert!(message.contains("read-only") && !message.contains("changed"), "{error}");
+    }
+    let ended = project.run(&["recipes", "run", "item_price", "--json"]);
+    let message = ended.error()["message"].to_string();
+    assert!(
+        message.contains("`shop.delete_item` is hidden: everything is read-only"),
+        "{message}"
+    );
+    let listed = project.run(&["recipes", "list", "--json"]).json();
+    assert!(
+        listed[0]["problem"].as_str().unwrap().contains("everything is read-only"),
+        "{listed}"
+    );
+    assert!(api.requests().is_empty());
+}
+
+#[test]
 fn a_recipe_within_a_program_has_the_place_the_time_and_the_limits_of_the_program() {
     let api = priced();
     let project = with_price(&api, PRICE[0])

@@ -90,6 +90,9 @@ fn a_command_that_gives_nothing_is_told_without_what_it_said() {
     }
 }
 
+const BUS: &str = r#"<busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><auth>EXTERNAL</auth><policy context="default">
+    <allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy></busconfig>"#;
+
 #[test]
 fn the_keyring_of_the_desktop_gives_a_secret() {
     let api = FakeApi::start();
@@ -102,14 +105,18 @@ fn the_keyring_of_the_desktop_gives_a_secret() {
         return;
     }
     std::fs::create_dir_all(project.file("home")).unwrap();
+    // A bus that starts nothing by itself: who asks before the keyring is there would have another one started, which is locked.
+    project.write("bus.conf", BUS);
     let script = "printf 'pw\n' | gnome-keyring-daemon --unlock --components=secrets >/dev/null 2>&1\n\
-        for try in 1 2 3 4 5; do\n\
-        printf kept-in-a-keyring-55 | secret-tool store --label=test service shop username ann && break\ndone\nexec \"$@\"";
+        for try in $(seq 200); do\n\
+        printf kept-in-a-keyring-55 | secret-tool store --label=test service shop username ann && break\n\
+        sleep 0.05\ndone\nexec \"$@\"";
     let in_session = |project: &Project| {
         let command = project.command(CALL);
         #[expect(clippy::disallowed_methods, reason = "a program of the tests")]
         let mut session = Command::new("dbus-run-session");
         session
+            .arg(format!("--config-file={}", project.file("bus.conf").display()))
             .args(["--", "sh", "-c", script, "sh"])
             .arg(command.get_program())
             .args(command.get_args());
@@ -174,6 +181,22 @@ fn no_secret_is_read_to_compile_by_a_way_that_needs_none() {
     project.write("mce.yaml", &format!("{config}    tls: {{verify: false}}\n"));
     let ended = project.run(&["compile"]);
     assert_eq!((ended.code, runs(&project)), (0, 0), "{ended:?}");
+}
+
+#[test]
+fn a_proxy_from_a_command_is_read_when_something_is_fetched() {
+    let api = FakeApi::start();
+    let project = project(&api, "'${secret:given}'", "exit 3");
+    let config = std::fs::read_to_string(project.file("mce.yaml")).unwrap();
+    let config = format!("{config}    proxy: '${{secret:given}}'\n");
+    project.write("mce.yaml", &config);
+    let ended = project.run(&["compile"]);
+    assert_eq!((ended.code, runs(&project)), (0, 0), "{ended:?}");
+    project.write("mce.yaml", &config.replace("./shop.json", &format!("{}/shop.json", api.origin())));
+    let ended = project.run(&["compile"]);
+    assert_eq!((ended.code, runs(&project)), (1, 1), "{ended:?}");
+    assert!(format!("{ended:?}").contains("a secret of `shop` cannot be read"), "{ended:?}");
+    assert!(api.requests().is_empty());
 }
 
 #[test]

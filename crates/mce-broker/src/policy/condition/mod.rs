@@ -5,10 +5,8 @@
 
 use std::cmp::Ordering;
 
-use mce_config::{Comparison, Condition, Decimal};
-use serde_json::{Number, Value};
-
-use crate::json_text::items;
+use mce_config::{Comparison, Condition, Decimal, ExactValue};
+use serde_json::Value;
 
 /// How sure one must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,15 +34,10 @@ pub(crate) struct Written<'a> {
     pub(crate) is_sure: bool,
 }
 
-/// Whether a condition compares with a limit, for which each digit counts.
+/// Whether a condition compares with numbers, of which each digit counts.
 pub(crate) fn needs_digits(condition: &Condition) -> bool {
-    let has_limit = |comparison: &Comparison| {
-        matches!(
-            comparison,
-            Comparison::GreaterThan(_) | Comparison::LessThan(_) | Comparison::AtLeast(_) | Comparison::AtMost(_)
-        )
-    };
-    condition.comparisons.iter().any(has_limit)
+    let is_exact = |comparison: &Comparison| !matches!(comparison, Comparison::Matches(_) | Comparison::Exists(_));
+    condition.comparisons.iter().any(is_exact)
 }
 
 /// Checks a condition; one whose value is missing does not hold, but that it may be missing by `exists: false`. `written` is the
@@ -59,7 +52,18 @@ pub(crate) fn check<'a>(
     (sense, written): (Sense, Option<Written<'_>>),
 ) -> Result<(), (&'a Comparison, Option<&'a Value>)> {
     let value = arguments.pointer(&condition.pointer);
-    let fails = |comparison: &&Comparison| !holds(comparison, value, (sense, written));
+    let read = value.map(ExactValue::from);
+    let exact = written.and_then(|written| ExactValue::parse(written.text));
+    // Where it may be sent as it was read, both count.
+    let is_read_too = exact.is_none() || written.is_some_and(|written| !written.is_sure);
+    let numbers: Vec<&ExactValue> = exact.iter().chain(read.as_ref().filter(|_| is_read_too)).collect();
+    let holds = |comparison: &Comparison| match (comparison, &read) {
+        (Comparison::Exists(is_there), read) => *is_there == read.is_some(),
+        (_, None) => false,
+        (Comparison::Matches(_), Some(read)) => holds(comparison, read, sense),
+        _ => every_or_any(sense, &numbers, |value| holds(comparison, value, sense)),
+    };
+    let fails = |comparison: &&Comparison| !holds(comparison);
     condition
         .comparisons
         .iter()
@@ -67,40 +71,36 @@ pub(crate) fn check<'a>(
         .map_or(Ok(()), |comparison| Err((comparison, value)))
 }
 
-fn holds(comparison: &Comparison, value: Option<&Value>, (sense, written): (Sense, Option<Written<'_>>)) -> bool {
-    let Some(value) = value else {
-        return *comparison == Comparison::Exists(false);
-    };
-    let of_readings = |test: &dyn Fn(&Value) -> bool| {
-        let mut readings = Vec::new();
-        items_of(value, &mut readings);
-        match sense {
-            Sense::Surely => !readings.is_empty() && readings.into_iter().all(test),
-            Sense::Possibly => readings.into_iter().any(test),
-        }
-    };
+/// Whether a test holds of all values, of which there must be some, or of any one.
+fn every_or_any<T: Copy>(sense: Sense, values: &[T], test: impl FnMut(T) -> bool) -> bool {
+    let mut values_in_turn = values.iter().copied();
+    match sense {
+        Sense::Surely => !values.is_empty() && values_in_turn.all(test),
+        Sense::Possibly => values_in_turn.any(test),
+    }
+}
+
+/// Whether a comparison holds of a value that is there.
+fn holds(comparison: &Comparison, value: &ExactValue, sense: Sense) -> bool {
+    let mut items = Vec::new();
+    items_of(value, &mut items);
+    let of_readings = |test: &dyn Fn(&ExactValue) -> bool| every_or_any(sense, &items, test);
     let is_limited = |limit: &Decimal, is_right: fn(Ordering) -> bool| {
-        let mut numbers = Vec::new();
-        numbers_of(value, (sense, written), &mut numbers);
-        let test = |number: Option<Decimal>| number.is_some_and(|number| is_right(number.cmp(limit)));
-        match sense {
-            Sense::Surely => !numbers.is_empty() && numbers.into_iter().all(test),
-            Sense::Possibly => numbers.into_iter().any(test),
-        }
+        of_readings(&|one| number(one, sense).is_some_and(|number| is_right(number.cmp(limit))))
     };
-    let is_equal = |operand: &Value, sense: Sense, one: &Value| match operand {
-        Value::Array(_) | Value::Object(_) => equal(value, operand, sense),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => equal(one, operand, sense),
+    let is_equal = |operand: &ExactValue, sense: Sense, one: &ExactValue| match operand {
+        ExactValue::Array(_) | ExactValue::Object(_) => equal(value, operand, sense),
+        ExactValue::Null | ExactValue::Bool(_) | ExactValue::Number(_) | ExactValue::String(_) => equal(one, operand, sense),
     };
-    let is_one_of = |operands: &[Value], sense: Sense, one: &Value| operands.iter().any(|operand| is_equal(operand, sense, one));
+    let is_one_of = |operands: &[ExactValue], sense: Sense, one: &ExactValue| operands.iter().any(|operand| is_equal(operand, sense, one));
     match comparison {
         Comparison::Exists(is_there) => *is_there,
         Comparison::Equals(operand) => match operand {
-            Value::Array(_) => equal(value, operand, sense),
+            ExactValue::Array(_) => equal(value, operand, sense),
             _ => of_readings(&|one| is_equal(operand, sense, one)),
         },
         Comparison::NotEquals(operand) => match operand {
-            Value::Array(_) => !equal(value, operand, sense.opposite()),
+            ExactValue::Array(_) => !equal(value, operand, sense.opposite()),
             _ => of_readings(&|one| !is_equal(operand, sense.opposite(), one)),
         },
         Comparison::In(operands) => of_readings(&|one| is_one_of(operands, sense, one)),
@@ -114,34 +114,19 @@ fn holds(comparison: &Comparison, value: Option<&Value>, (sense, written): (Sens
 }
 
 /// The items of a list and of the lists in it; else the value itself.
-fn items_of<'a>(value: &'a Value, items: &mut Vec<&'a Value>) {
+fn items_of<'a>(value: &'a ExactValue, items: &mut Vec<&'a ExactValue>) {
     match value {
-        Value::Array(values) => values.iter().for_each(|value| items_of(value, items)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => items.push(value),
+        ExactValue::Array(values) => values.iter().for_each(|value| items_of(value, items)),
+        _ => items.push(value),
     }
 }
 
-/// The numbers that a value and the items of lists in it are read as; none in the place of what is no number.
-fn numbers_of(value: &Value, (sense, written): (Sense, Option<Written<'_>>), numbers: &mut Vec<Option<Decimal>>) {
+/// The number that a value is read as; possibly, a text is one, too.
+fn number(value: &ExactValue, sense: Sense) -> Option<Decimal> {
     match value {
-        Value::Array(values) => {
-            let texts = written.and_then(|written| items(written.text)).unwrap_or_default();
-            for (place, value) in values.iter().enumerate() {
-                let text = texts.get(place).map(|text| text.get());
-                let written = text.zip(written).map(|(text, whole)| Written { text, ..whole });
-                numbers_of(value, (sense, written), numbers);
-            }
-        }
-        Value::Number(number) => {
-            let read = || Decimal::parse(&number.to_string());
-            let exact = written.and_then(|written| Decimal::parse(written.text.trim()));
-            if exact.is_none() || written.is_some_and(|written| !written.is_sure) {
-                numbers.push(read());
-            }
-            numbers.extend(exact.map(Some));
-        }
-        Value::String(text) if sense == Sense::Possibly => numbers.push(read_text(text.trim())),
-        Value::Null | Value::Bool(_) | Value::String(_) | Value::Object(_) => numbers.push(None),
+        ExactValue::Number(number) => Some(number.clone()),
+        ExactValue::String(text) if sense == Sense::Possibly => read_text(text.trim()),
+        _ => None,
     }
 }
 
@@ -155,14 +140,13 @@ fn read_text(text: &str) -> Option<Decimal> {
 }
 
 /// Numbers are equal by their value, however they are written. Possibly, so are texts that read as numbers or truth values.
-fn equal(one: &Value, other: &Value, sense: Sense) -> bool {
+fn equal(one: &ExactValue, other: &ExactValue, sense: Sense) -> bool {
     match (one, other) {
-        (Value::Number(one), Value::Number(other)) => is_same_number(one, other),
-        (Value::Array(ones), Value::Array(others)) => {
+        (ExactValue::Array(ones), ExactValue::Array(others)) => {
             ones.len() == others.len() && ones.iter().zip(others).all(|(one, other)| equal(one, other, sense))
         }
-        (Value::Object(ones), Value::Object(others)) => {
-            let is_equal = |(name, one): (&String, &Value)| others.get(name).is_some_and(|other| equal(one, other, sense));
+        (ExactValue::Object(ones), ExactValue::Object(others)) => {
+            let is_equal = |(name, one): (&String, &ExactValue)| others.get(name).is_some_and(|other| equal(one, other, sense));
             ones.len() == others.len() && ones.iter().all(is_equal)
         }
         _ if one == other => true,
@@ -171,16 +155,8 @@ fn equal(one: &Value, other: &Value, sense: Sense) -> bool {
     }
 }
 
-fn is_same_number(one: &Number, other: &Number) -> bool {
-    let whole = |number: &Number| number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
-    match (whole(one), whole(other)) {
-        (Some(one), Some(other)) => one == other,
-        _ => one.as_f64() == other.as_f64(),
-    }
-}
-
 /// As APIs read texts: `"01"` as 1, `"TRUE"` as true.
-fn is_same_when_read(one: &Value, other: &Value) -> bool {
+fn is_same_when_read(one: &ExactValue, other: &ExactValue) -> bool {
     let is_same_text = || match (text(one), text(other)) {
         (Some(one), Some(other)) => {
             let has_truth = one.eq_ignore_ascii_case("true") || one.eq_ignore_ascii_case("false");
@@ -188,23 +164,15 @@ fn is_same_when_read(one: &Value, other: &Value) -> bool {
         }
         _ => false,
     };
-    let numbers = (number(one), number(other));
-    matches!(numbers, (Some(one), Some(other)) if one.partial_cmp(&other) == Some(Ordering::Equal)) || is_same_text()
+    let numbers = [one, other].map(|value| number(value, Sense::Possibly));
+    matches!(numbers, [Some(one), Some(other)] if one == other) || is_same_text()
 }
 
-fn number(value: &Value) -> Option<f64> {
+fn text(value: &ExactValue) -> Option<String> {
     match value {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.trim().parse().ok().filter(|number: &f64| !number.is_nan()),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    }
-}
-
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
+        ExactValue::String(text) => Some(text.clone()),
+        ExactValue::Bool(_) | ExactValue::Number(_) => Some(value.to_string()),
+        ExactValue::Null | ExactValue::Array(_) | ExactValue::Object(_) => None,
     }
 }
 

@@ -9,6 +9,10 @@ fn limit(text: &str) -> Decimal {
     Decimal::parse(text).unwrap()
 }
 
+fn exact(text: &str) -> ExactValue {
+    ExactValue::parse(text).unwrap()
+}
+
 fn is_met(comparison: Comparison, arguments: &Value, sense: Sense) -> bool {
     let condition = Condition {
         pointer: "/a".to_owned(),
@@ -21,29 +25,49 @@ fn is_met(comparison: Comparison, arguments: &Value, sense: Sense) -> bool {
 fn each_comparison_holds_where_it_says() {
     use Comparison::{AtLeast, AtMost, Equals, Exists, GreaterThan, In, LessThan, Matches, NotEquals, NotIn};
     for (comparison, value, surely, possibly) in [
-        (Equals(json!(1)), json!(1), true, true),
-        (Equals(json!(1)), json!(1.0), true, true),
-        (Equals(json!(1)), json!("1"), false, true),
-        (Equals(json!(1)), json!("01.0"), false, true),
-        (Equals(json!("1")), json!(1), false, true),
-        (Equals(json!(true)), json!("TRUE"), false, true),
-        (Equals(json!("main")), json!("Main"), false, false),
-        (Equals(json!("main")), json!(["main"]), true, true),
-        (Equals(json!("main")), json!(["dev", ["main"]]), false, true),
-        (Equals(json!(["main"])), json!(["main"]), true, true),
-        (Equals(json!([])), json!([]), true, true),
-        (Equals(json!({"b": 1})), json!({"b": 1.0}), true, true),
-        (Equals(json!({"b": 1})), json!({"b": 1, "c": 2}), false, false),
-        (Equals(json!(null)), json!(null), true, true),
-        (NotEquals(json!("main")), json!("dev"), true, true),
-        (NotEquals(json!("main")), json!(["main", "dev"]), false, true),
-        (NotEquals(json!(1)), json!("1"), false, true),
-        (NotEquals(json!(1)), json!(1.0), false, false),
-        (NotEquals(json!("main")), json!([]), false, false),
-        (In(vec![json!(1), json!("x")]), json!("x"), true, true),
-        (In(vec![json!(1), json!("x")]), json!(["x", "y"]), false, true),
-        (NotIn(vec![json!(1), json!("x")]), json!(["x", "y"]), false, true),
-        (NotIn(vec![json!(1), json!("x")]), json!("y"), true, true),
+        (Equals(ExactValue::from(&json!(1))), json!(1), true, true),
+        (Equals(ExactValue::from(&json!(1))), json!(1.0), true, true),
+        (Equals(ExactValue::from(&json!(1))), json!("1"), false, true),
+        (Equals(ExactValue::from(&json!(1))), json!("01.0"), false, true),
+        (Equals(ExactValue::from(&json!("1"))), json!(1), false, true),
+        (Equals(ExactValue::from(&json!(true))), json!("TRUE"), false, true),
+        (Equals(ExactValue::from(&json!("main"))), json!("Main"), false, false),
+        (Equals(ExactValue::from(&json!("main"))), json!(["main"]), true, true),
+        (Equals(ExactValue::from(&json!("main"))), json!(["dev", ["main"]]), false, true),
+        (Equals(ExactValue::from(&json!(["main"]))), json!(["main"]), true, true),
+        (Equals(ExactValue::from(&json!([]))), json!([]), true, true),
+        (Equals(ExactValue::from(&json!({"b": 1}))), json!({"b": 1.0}), true, true),
+        (Equals(ExactValue::from(&json!({"b": 1}))), json!({"b": 1, "c": 2}), false, false),
+        (Equals(ExactValue::from(&json!(null))), json!(null), true, true),
+        (NotEquals(ExactValue::from(&json!("main"))), json!("dev"), true, true),
+        (NotEquals(ExactValue::from(&json!("main"))), json!(["main", "dev"]), false, true),
+        (NotEquals(ExactValue::from(&json!(1))), json!("1"), false, true),
+        (NotEquals(ExactValue::from(&json!(1))), json!(1.0), false, false),
+        (NotEquals(ExactValue::from(&json!("main"))), json!([]), false, false),
+        (
+            In(vec![ExactValue::from(&json!(1)), ExactValue::from(&json!("x"))]),
+            json!("x"),
+            true,
+            true,
+        ),
+        (
+            In(vec![ExactValue::from(&json!(1)), ExactValue::from(&json!("x"))]),
+            json!(["x", "y"]),
+            false,
+            true,
+        ),
+        (
+            NotIn(vec![ExactValue::from(&json!(1)), ExactValue::from(&json!("x"))]),
+            json!(["x", "y"]),
+            false,
+            true,
+        ),
+        (
+            NotIn(vec![ExactValue::from(&json!(1)), ExactValue::from(&json!("x"))]),
+            json!("y"),
+            true,
+            true,
+        ),
         (GreaterThan(limit("1")), json!(1), false, false),
         (GreaterThan(limit("1")), json!(1.5), true, true),
         (GreaterThan(limit("1")), json!("2"), false, true),
@@ -71,8 +95,8 @@ fn each_comparison_holds_where_it_says() {
 }
 
 #[test]
-fn limits_are_exact_for_numbers_of_any_length() {
-    use Comparison::{AtLeast, AtMost, GreaterThan, LessThan};
+fn numbers_of_any_length_are_compared_exactly() {
+    use Comparison::{AtLeast, AtMost, Equals, GreaterThan, In, LessThan, NotEquals, NotIn};
     for (comparison, text, is_sure, [surely, possibly]) in [
         (GreaterThan(limit("9007199254740992")), "9007199254740993", true, [true; 2]),
         (AtMost(limit("9007199254740992")), "9007199254740993", true, [false; 2]),
@@ -91,6 +115,44 @@ fn limits_are_exact_for_numbers_of_any_length() {
             [false, true],
         ),
         (GreaterThan(limit("0")), "1e-400", true, [true; 2]),
+        (Equals(exact("18446744073709551616")), "18446744073709551617", true, [false; 2]),
+        (Equals(exact("18446744073709551616")), "18446744073709551616", true, [true; 2]),
+        (Equals(exact("18446744073709551616")), "\"18446744073709551617\"", true, [false; 2]),
+        (
+            Equals(exact("18446744073709551616")),
+            "\"18446744073709551616\"",
+            true,
+            [false, true],
+        ),
+        (NotEquals(exact("18446744073709551616")), "18446744073709551617", true, [true; 2]),
+        (Equals(exact("0.1")), "0.10000000000000000001", true, [false; 2]),
+        // It may be sent as it was read.
+        (Equals(exact("0.1")), "0.10000000000000000001", false, [false, true]),
+        (NotEquals(exact("0.1")), "0.10000000000000000001", false, [false, true]),
+        (
+            In(vec![exact("1"), exact("9007199254740993")]),
+            "9007199254740993.0",
+            true,
+            [true; 2],
+        ),
+        (
+            NotIn(vec![exact("1"), exact("9007199254740993")]),
+            "9007199254740992.0",
+            true,
+            [true; 2],
+        ),
+        (
+            Equals(exact("{\"b\": [1e30]}")),
+            "{\"b\": [1000000000000000000000000000001]}",
+            true,
+            [false; 2],
+        ),
+        (
+            Equals(exact("{\"b\": [1e30]}")),
+            "{\"b\": [1000000000000000000000000000000.0]}",
+            true,
+            [true; 2],
+        ),
         (GreaterThan(limit("9007199254740992")), "\"9007199254740993\"", true, [false, true]),
     ] {
         let condition = Condition {
@@ -109,8 +171,8 @@ fn limits_are_exact_for_numbers_of_any_length() {
 #[test]
 fn nothing_holds_of_what_is_missing_but_that_it_is() {
     for comparison in [
-        Comparison::Equals(json!(null)),
-        Comparison::NotEquals(json!(1)),
+        Comparison::Equals(ExactValue::from(&json!(null))),
+        Comparison::NotEquals(ExactValue::from(&json!(1))),
         Comparison::NotIn(Vec::new()),
         Comparison::AtMost(limit("1")),
         Comparison::Matches("*".to_owned()),
@@ -142,13 +204,17 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
+fn operand() -> impl Strategy<Value = ExactValue> {
+    value().prop_map(|value| ExactValue::from(&value))
+}
+
 fn comparison() -> impl Strategy<Value = Comparison> {
     let limit = || (-2i32..3).prop_map(|number| limit(&number.to_string()));
     prop_oneof![
-        value().prop_map(Comparison::Equals),
-        value().prop_map(Comparison::NotEquals),
-        prop::collection::vec(value(), 0..3).prop_map(Comparison::In),
-        prop::collection::vec(value(), 0..3).prop_map(Comparison::NotIn),
+        operand().prop_map(Comparison::Equals),
+        operand().prop_map(Comparison::NotEquals),
+        prop::collection::vec(operand(), 0..3).prop_map(Comparison::In),
+        prop::collection::vec(operand(), 0..3).prop_map(Comparison::NotIn),
         limit().prop_map(Comparison::GreaterThan),
         limit().prop_map(Comparison::LessThan),
         limit().prop_map(Comparison::AtLeast),
@@ -184,8 +250,10 @@ proptest! {
     fn a_value_is_possibly_equal_or_possibly_not(operand in scalar(), value in value()) {
         let arguments = json!({"a": value});
         let mut items = Vec::new();
-        items_of(&arguments["a"], &mut items);
+        let given = ExactValue::from(&arguments["a"]);
+        items_of(&given, &mut items);
         prop_assume!(!items.is_empty());
+        let operand = ExactValue::from(&operand);
         let is = |comparison| is_met(comparison, &arguments, Sense::Possibly);
         prop_assert!(is(Comparison::Equals(operand.clone())) || is(Comparison::NotEquals(operand.clone())));
         prop_assert!(is(Comparison::In(vec![operand.clone()])) || is(Comparison::NotIn(vec![operand])));
@@ -195,7 +263,7 @@ proptest! {
     #[test]
     fn no_spelling_gets_around_a_denial(value in scalar(), way in any::<u8>()) {
         let arguments = json!({"a": respelt(&value, way)});
-        prop_assert!(is_met(Comparison::Equals(value.clone()), &arguments, Sense::Possibly), "{value} {arguments}");
+        prop_assert!(is_met(Comparison::Equals(ExactValue::from(&value)), &arguments, Sense::Possibly), "{value} {arguments}");
         if value.is_number() {
             let number = limit(&value.to_string());
             prop_assert!(is_met(Comparison::AtLeast(number.clone()), &arguments, Sense::Possibly), "{value} {arguments}");

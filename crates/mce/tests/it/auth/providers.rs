@@ -56,6 +56,44 @@ fn a_client_finds_its_tokens_where_the_provider_says() {
     assert_eq!(server.told()["grants"].as_array().unwrap().len(), 3);
 }
 
+/// An authorization server at `ORIGIN/realm` that is no provider of `OpenID`, with an API beside it.
+fn authorization_server() -> FakeApi {
+    let api = FakeApi::start();
+    let origin = api.origin();
+    api.answer_with(move |request| match request.target.as_str() {
+        "/.well-known/oauth-authorization-server/realm" => FakeAnswer::json(
+            200,
+            json!({"issuer": format!("{origin}/realm"), "token_endpoint": format!("{origin}/token")}).to_string(),
+        ),
+        "/token" => FakeAnswer::json(200, r#"{"access_token": "a-token-of-the-realm", "token_type": "Bearer"}"#),
+        "/notes" if request.header("authorization") == Some("Bearer a-token-of-the-realm") => FakeAnswer::json(200, "[]"),
+        _ => FakeAnswer::empty(404),
+    });
+    api
+}
+
+#[test]
+fn a_client_finds_its_tokens_where_an_authorization_server_without_openid_says() {
+    let server = authorization_server();
+    let issuer = format!("{}/realm", server.origin());
+    let metadata = format!("{}/.well-known/oauth-authorization-server/realm", server.origin());
+    let named = json!({"type": "oauth2", "flows": {}, "oauth2MetadataUrl": metadata});
+    for (scheme, more) in [(provider("https://nobody.invalid"), json!({"issuer": issuer})), (named, json!({}))] {
+        let project = Project::empty();
+        let ended = call(&project, &scheme, &server.origin(), &json!({"credentials": {"s": machine(&more)}}));
+        assert_eq!(ended.code, 0, "{ended:?}");
+        assert_eq!(server.take_requests().last().unwrap().target, "/notes");
+    }
+    // What is there is about another one.
+    let project = Project::empty();
+    let wrong = json!({"credentials": {"s": machine(&json!({"issuer": server.origin()}))}});
+    let ended = call(&project, &provider("https://nobody.invalid"), &server.origin(), &wrong);
+    assert!(
+        ended.code == 1 && server.requests().iter().all(|request| request.target != "/token"),
+        "{ended:?}"
+    );
+}
+
 #[test]
 fn a_document_does_not_choose_the_provider_that_gets_a_secret() {
     let (api, other) = (FakeApi::start(), FakeApi::start());

@@ -86,6 +86,27 @@ fn an_own_authority_is_trusted_where_it_is_configured_and_errors_say_what_is_wro
 }
 
 #[test]
+fn a_certificate_that_a_server_signed_itself_is_trusted_as_the_advice_says() {
+    let api = FakeApi::start();
+    let folder = tempfile::tempdir().unwrap();
+    for (name, is_authority) in [("ours", true), ("mine", false)] {
+        let files = Authority::sign_itself(folder.path(), name, "localhost", is_authority);
+        let front = tls(&api, &files, None);
+        let url = format!("https://localhost:{}", front.port);
+        let trusted = project(&url, &json!({"tls": {"ca_file": &files.0}}));
+        if is_authority {
+            for project in [&project(&url, &json!({})), &trusted] {
+                check_refused(project, &api, "an authority's own", "basicConstraints=critical,CA:FALSE");
+            }
+            check_works(&project(&url, &json!({"tls": {"verify": false}})), &api);
+        } else {
+            check_refused(&project(&url, &json!({})), &api, "nobody here knows", "ca_file");
+            check_works(&trusted, &api);
+        }
+    }
+}
+
+#[test]
 fn a_client_certificate_is_shown_where_it_is_asked_for_and_fills_mutual_tls() {
     let api = FakeApi::start();
     let folder = tempfile::tempdir().unwrap();
