@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Gid, Uid};
+use rustix::fs::{Access, Gid, Uid, access};
 
 /// Writes `new`, unless the file holds something else than `old` by now. In `copies` the first text that was ever replaced is kept (a
 /// later one was written by us, at least in part), until the file holds it again. Gives where it is, if it is.
@@ -18,7 +18,11 @@ use rustix::fs::{Gid, Uid};
 /// If the file has changed meanwhile, or cannot be written, or is a symbolic link to nothing.
 pub(crate) fn replace(file: &Path, old: Option<&str>, new: &str, copies: Option<&Path>) -> io::Result<Option<PathBuf>> {
     let target = target_of(file)?;
-    let folder = target.parent().ok_or_else(|| io::Error::other("the file has no folder"))?;
+    // Refused before anything is made.
+    if old.is_some() {
+        writable(&target)?;
+    }
+    let folder = folder_of(&target)?;
     fs_err::create_dir_all(folder)?;
     let mut written = tempfile::NamedTempFile::new_in(folder)?;
     written.write_all(new.as_bytes())?;
@@ -28,10 +32,7 @@ pub(crate) fn replace(file: &Path, old: Option<&str>, new: &str, copies: Option<
         written.persist_noclobber(&target).map_err(|error| changed_or(error.error))?;
         return Ok(None);
     };
-    let metadata = fs_err::metadata(&target)?;
-    if metadata.permissions().readonly() {
-        return Err(io::Error::from(io::ErrorKind::PermissionDenied));
-    }
+    let metadata = writable(&target)?;
     written.as_file().set_permissions(metadata.permissions())?;
     keep_owner(written.as_file(), &metadata)?;
     // Clients write their files whenever they want.
@@ -48,6 +49,39 @@ pub(crate) fn replace(file: &Path, old: Option<&str>, new: &str, copies: Option<
         return Ok(None);
     }
     Ok(copy)
+}
+
+/// Whether [`replace`] can be expected to work, by what is there now. Nothing is written.
+///
+/// # Errors
+///
+/// As those of [`replace`].
+pub(crate) fn check_replaceable(file: &Path) -> io::Result<()> {
+    let target = target_of(file)?;
+    if target.exists() {
+        writable(&target)?;
+    }
+    let mut folder = folder_of(&target)?;
+    while !folder.exists() {
+        folder = folder_of(folder)?;
+    }
+    if !folder.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::NotADirectory));
+    }
+    Ok(access(folder, Access::WRITE_OK)?)
+}
+
+fn folder_of(path: &Path) -> io::Result<&Path> {
+    path.parent().ok_or_else(|| io::Error::other("the file has no folder"))
+}
+
+/// The facts of a file that its owner has not protected.
+fn writable(target: &Path) -> io::Result<Metadata> {
+    let metadata = fs_err::metadata(target)?;
+    if metadata.permissions().readonly() {
+        return Err(io::Error::from(io::ErrorKind::PermissionDenied));
+    }
+    Ok(metadata)
 }
 
 /// The file itself, which need not exist; behind symbolic links it must.
@@ -132,9 +166,30 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link.json");
         fs_err::os::unix::fs::symlink("nowhere.json", &link).unwrap();
-        let error = replace(&link, None, "new", None).unwrap_err().to_string();
-        assert!(error.contains("symbolic link"), "{error}");
+        for error in [
+            replace(&link, None, "new", None).unwrap_err(),
+            check_replaceable(&link).unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("symbolic link"), "{error}");
+        }
         assert!(fs_err::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs_err::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_may_not_be_written_is_known_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file.json");
+        fs_err::write(&file, "old").unwrap();
+        assert!(check_replaceable(&file).is_ok() && check_replaceable(&folder.path().join("a/b/c.json")).is_ok());
+        assert!(check_replaceable(&file.join("below.json")).is_err());
+        fs_err::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).unwrap();
+        let (real, dry) = (
+            replace(&file, Some("old"), "new", None).unwrap_err(),
+            check_replaceable(&file).unwrap_err(),
+        );
+        assert_eq!(real.to_string(), dry.to_string());
+        // Nothing was left beside it.
         assert_eq!(fs_err::read_dir(folder.path()).unwrap().count(), 1);
     }
 

@@ -60,5 +60,9 @@ fn input(value: &Written) -> CstInputValue {
         Written::List(items) => CstInputValue::Array(items.iter().cloned().map(CstInputValue::String).collect()),
         Written::Flag(flag) => CstInputValue::Bool(*flag),
         Written::Number(number) => CstInputValue::Number(number.to_string()),
+        Written::Texts(members) => {
+            let members = members.iter().cloned();
+            CstInputValue::Object(members.map(|(key, text)| (key, CstInputValue::String(text))).collect())
+        }
     }
 }

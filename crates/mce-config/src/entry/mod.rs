@@ -29,6 +29,8 @@ pub struct Launch {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
+    /// Variables of its environment. What an entry says of them already stays.
+    pub environment: Vec<(String, String)>,
 }
 
 /// What becomes of our entry.
@@ -106,6 +108,7 @@ enum Written {
     List(Vec<String>),
     Flag(bool),
     Number(u32),
+    Texts(Vec<(String, String)>),
 }
 
 impl Written {
@@ -116,7 +119,13 @@ impl Written {
             (Self::List(list), Kind::List(found)) => texts(found).as_ref() == Some(list),
             (Self::Flag(flag), Kind::Scalar(found)) => flag.to_string() == *found,
             (Self::Number(number), Kind::Scalar(found)) => number.to_string() == *found,
-            (Self::Text(_) | Self::List(_) | Self::Flag(_) | Self::Number(_), _) => false,
+            (Self::Texts(members), Kind::Map(found)) => {
+                members.len() == found.len()
+                    && members
+                        .iter()
+                        .all(|(key, text)| below(node, &[key]).and_then(text_of).as_ref() == Some(text))
+            }
+            (Self::Text(_) | Self::List(_) | Self::Flag(_) | Self::Number(_) | Self::Texts(_), _) => false,
         }
     }
 }
@@ -171,20 +180,55 @@ pub fn edit_entry(options: &LoadOptions, found: &ClientFile, text: &str, change:
             let fields = [starting(client, launch), clients::beside(client)].concat();
             (set(&found.file, text, keys, NAME, &fields)?, EntryOutcome::Added)
         }
-        (EntryChange::Put(launch), Some((own, words))) => {
-            let fields = starting(client, &with_options_of(words, launch));
-            if has_fields(&own.value, &fields) {
-                (text.to_owned(), EntryOutcome::Unchanged)
-            } else {
-                (set(&found.file, text, keys, &own.key, &fields)?, EntryOutcome::Changed)
-            }
-        }
+        (EntryChange::Put(launch), Some((own, words))) => put_again(client, found, text, keys, own, &with_options_of(words, launch))?,
     };
     Ok(Edited {
         text,
         outcome,
         left: own.left,
     })
+}
+
+/// Puts what starts us in the place of what is there. Of an environment that is there only what it lacks is added.
+fn put_again(
+    client: &Client,
+    found: &ClientFile,
+    text: &str,
+    keys: &[&str],
+    own: &Entry,
+    launch: &Launch,
+) -> Result<(String, EntryOutcome), EntryError> {
+    let variables = environment_key(client);
+    let there = below(&own.value, &[variables]).filter(|node| matches!(&node.kind, Kind::Map(entries) if !entries.is_empty()));
+    let fields: Vec<_> = starting(client, launch)
+        .into_iter()
+        .filter(|(key, _)| there.is_none() || *key != variables)
+        .collect();
+    let is_lacking = |(name, _): &&(String, String)| there.is_some_and(|there| below(there, &[name]).is_none());
+    let lacking = launch.environment.iter().filter(is_lacking);
+    let lacking: Vec<_> = lacking.map(|(name, value)| (name.as_str(), Written::Text(value.clone()))).collect();
+    let mut edited = text.to_owned();
+    if !has_fields(&own.value, &fields) {
+        edited = set(&found.file, &edited, keys, &own.key, &fields)?;
+    }
+    if !lacking.is_empty() {
+        edited = set(&found.file, &edited, &[keys, &[own.key.as_str()]].concat(), variables, &lacking)?;
+    }
+    let outcome = if edited == text {
+        EntryOutcome::Unchanged
+    } else {
+        EntryOutcome::Changed
+    };
+    Ok((edited, outcome))
+}
+
+/// What the client calls the environment of what it starts.
+fn environment_key(client: &Client) -> &'static str {
+    match client.name {
+        "opencode" => "environment",
+        "goose" => "envs",
+        _ => "env",
+    }
 }
 
 /// Whatever an editor of texts did: all but our entry means what it meant, our entry has these fields, and its others mean what they
@@ -294,14 +338,18 @@ fn section<'t>(tree: &'t Node, keys: &[&str]) -> Result<&'t [Entry], EntryError>
 fn starting(client: &Client, launch: &Launch) -> Vec<(&'static str, Written)> {
     let command = Written::Text(launch.command.clone());
     let args = Written::List(launch.args.clone());
-    match client.name {
+    let mut fields = match client.name {
         "opencode" => {
             let words = std::iter::once(&launch.command).chain(&launch.args).cloned().collect();
             vec![("command", Written::List(words))]
         }
         "goose" => vec![("cmd", command), ("args", args)],
         _ => vec![("command", command), ("args", args)],
+    };
+    if !launch.environment.is_empty() {
+        fields.push((environment_key(client), Written::Texts(launch.environment.clone())));
     }
+    fields
 }
 
 fn below<'n>(node: &'n Node, keys: &[&str]) -> Option<&'n Node> {

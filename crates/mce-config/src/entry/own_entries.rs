@@ -90,8 +90,5 @@ pub(super) fn with_options_of(words: &[String], launch: &Launch) -> Launch {
             args.extend(std::iter::once(word).chain(value).cloned());
         }
     }
-    Launch {
-        command: launch.command.clone(),
-        args,
-    }
+    Launch { args, ..launch.clone() }
 }

@@ -17,9 +17,15 @@ fn options() -> LoadOptions {
 }
 
 fn put(surface: &str) -> EntryChange {
+    put_with(surface, &[])
+}
+
+fn put_with(surface: &str, environment: &[(&str, &str)]) -> EntryChange {
+    let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     EntryChange::Put(Launch {
         command: "/opt/mce".to_owned(),
         args: ["serve", "--surface", surface].map(str::to_owned).to_vec(),
+        environment: environment.collect(),
     })
 }
 
@@ -68,6 +74,45 @@ fn a_file_that_is_empty_becomes_one_with_our_entry() {
     check("goose", "extensions: {}\n", yaml, "extensions: {}\n");
     let toml = "[mcp_servers.mce]\ncommand = \"/opt/mce\"\nargs = [\"serve\", \"--surface\", \"auto\"]\n";
     check("codex", "", toml, "");
+}
+
+#[test]
+fn an_environment_gets_what_it_lacks_and_keeps_what_it_has() {
+    let change = put_with("auto", &[("MCE_DATA_DIR", "/data"), ("B", "b\"")]);
+    let json = "{\n  \"mcpServers\": {\n    \"mce\": {\n      \"command\": \"/opt/mce\",\n      \"args\": [\"serve\", \"--surface\", \"auto\"],\n      \"env\": ";
+    for (client, text, expected) in [
+        ("cursor", String::new(), format!("{json}{{\n        \"MCE_DATA_DIR\": \"/data\",\n        \"B\": \"b\\\"\"\n      }}\n    }}\n  }}\n}}\n")),
+        (
+            "cursor",
+            format!("{json}{{ \"MCE_DATA_DIR\": \"mine\", \"K\": \"${{K}}\" /* c */ }}\n    }}\n  }}\n}}\n"),
+            format!("{json}{{\n        \"MCE_DATA_DIR\": \"mine\",\n        \"K\": \"${{K}}\", /* c */\n        \"B\": \"b\\\"\"\n      }}\n    }}\n  }}\n}}\n"),
+        ),
+        (
+            "codex",
+            String::new(),
+            "[mcp_servers.mce]\ncommand = \"/opt/mce\"\nargs = [\"serve\", \"--surface\", \"auto\"]\nenv = { MCE_DATA_DIR = \"/data\", B = 'b\"' }\n".to_owned(),
+        ),
+        (
+            "codex",
+            "[mcp_servers.mce]\ncommand = \"/opt/mce\"\nargs = [\"serve\"]\n\n[mcp_servers.mce.env]\nB = \"mine\" # c\n".to_owned(),
+            "[mcp_servers.mce]\ncommand = \"/opt/mce\"\nargs = [\"serve\", \"--surface\", \"auto\"]\n\n[mcp_servers.mce.env]\nB = \"mine\" # c\nMCE_DATA_DIR = \"/data\"\n".to_owned(),
+        ),
+        (
+            "goose",
+            "extensions:\n  mce:\n    cmd: /opt/mce\n    args: [serve, --surface, auto]\n    envs:\n      K: k # c\n    enabled: true\n".to_owned(),
+            "extensions:\n  mce:\n    cmd: /opt/mce\n    args: [serve, --surface, auto]\n    envs:\n      B: \"b\\\"\"\n      MCE_DATA_DIR: \"/data\"\n      K: k # c\n    enabled: true\n".to_owned(),
+        ),
+    ] {
+        let edited = edit(client, &text, &change).unwrap();
+        assert_eq!(edited.text, expected, "{client}");
+        let again = edit(client, &expected, &change).unwrap();
+        assert_eq!((again.text, again.outcome), (expected, EntryOutcome::Unchanged), "{client}");
+    }
+    for (client, key) in [("goose", "envs"), ("opencode", "environment")] {
+        let text = edit(client, "", &change).unwrap().text;
+        assert!(text.contains(key) && text.contains("/data"), "{text}");
+        assert_eq!(edit(client, &text, &change).unwrap().outcome, EntryOutcome::Unchanged, "{client}");
+    }
 }
 
 #[test]

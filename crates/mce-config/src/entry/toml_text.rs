@@ -1,6 +1,6 @@
 //! An entry in TOML.
 
-use toml_edit::{Array, Decor, DocumentMut, Item, Table, TableLike, Value};
+use toml_edit::{Array, Decor, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use super::Written;
 
@@ -131,5 +131,9 @@ fn value(written: &Written) -> Value {
         Written::List(items) => Value::Array(items.iter().map(String::as_str).collect::<Array>()),
         Written::Flag(flag) => Value::from(*flag),
         Written::Number(number) => Value::from(i64::from(*number)),
+        Written::Texts(members) => {
+            let members = members.iter().map(|(key, text)| (key.as_str(), Value::from(text.as_str())));
+            Value::InlineTable(members.collect::<InlineTable>())
+        }
     }
 }

@@ -4,9 +4,12 @@ use super::Written;
 use crate::yaml::{self, Entry, Kind, Node};
 
 pub(super) fn set(text: &str, keys: &[&str], name: &str, fields: &[(&str, Written)]) -> Option<String> {
-    let [section] = keys else { return None };
     let tree = yaml::parse(text).ok()?;
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let [section] = keys else {
+        let path: Vec<&str> = keys.iter().copied().chain([name]).collect();
+        return set_fields(text, lines, super::below(&tree, &path)?, fields);
+    };
     let Some(found) = entries(&tree).iter().find(|entry| entry.key == *section) else {
         lines.push(format!("{section}:"));
         lines.extend(whole(name, fields, 2));
@@ -120,6 +123,10 @@ fn field(key: &str, value: &Written, indent: usize) -> String {
         Written::List(items) => format!("[{}]", items.iter().map(|item| quoted(item)).collect::<Vec<_>>().join(", ")),
         Written::Flag(flag) => flag.to_string(),
         Written::Number(number) => number.to_string(),
+        Written::Texts(members) => {
+            let members = members.iter().map(|(key, text)| format!("{}: {}", quoted(key), quoted(text)));
+            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+        }
     };
     format!("{}{key}: {value}", " ".repeat(indent))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use mce_config::Settings;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::policy::warn_of;
 use crate::app::{App, CompileOptions, Counts, LockUse, Outcome, ServerReport, Sources};
@@ -142,10 +142,11 @@ fn print_counts(terminal: Terminal, report: &ServerReport, counts: &Counts, prin
     ));
     print_changes(counts, print);
     for skipped in counts.skipped.iter().take(LISTED) {
-        print(format!(
-            "    skipped {}: {} ({})",
-            skipped.operation, skipped.reason, skipped.pointer
-        ));
+        let named = format!("{}: ", skipped.operation);
+        let named = if skipped.operation.is_empty() { "" } else { &named };
+        let place = format!(" ({})", skipped.pointer);
+        let place = if skipped.pointer.is_empty() { "" } else { &place };
+        print(format!("    skipped {named}{}{place}", skipped.reason));
     }
     for problem in counts.problems.iter().take(LISTED) {
         let place = if problem.pointer.is_empty() {
@@ -186,6 +187,16 @@ fn print_client_configuration(terminal: Terminal, settings: &Settings) -> Result
     Ok(())
 }
 
+/// Variables that say where this program's files are, for whatever environment a client starts it in.
+pub(super) fn locations(settings: &Settings) -> Vec<(String, String)> {
+    let data = ("MCE_DATA_DIR", Some(&settings.data_dir));
+    let swagger = ("MCE_SWAGGER_CONFIG_FILE", settings.swagger_file.as_ref());
+    [data, swagger]
+        .into_iter()
+        .filter_map(|(name, path)| Some((name.to_owned(), path?.display().to_string())))
+        .collect()
+}
+
 /// What a client needs to start this program with the same configuration. Absolute paths; no secret.
 fn client_configuration(settings: &Settings) -> Result<Value, Failure> {
     let program = std::env::current_exe().map_err(Failure::internal)?;
@@ -196,10 +207,7 @@ fn client_configuration(settings: &Settings) -> Result<Value, Failure> {
     if let Some(file) = &settings.env_file {
         args.extend([json!("--env-file"), json!(file)]);
     }
-    let mut environment = json!({"MCE_DATA_DIR": settings.data_dir});
-    if let Some(file) = &settings.swagger_file {
-        environment["MCE_SWAGGER_CONFIG_FILE"] = json!(file);
-    }
+    let environment: Map<String, Value> = locations(settings).into_iter().map(|(name, path)| (name, json!(path))).collect();
     Ok(json!({"mcpServers": {"mce": {"command": program, "args": args, "env": environment}}}))
 }
 

@@ -7,11 +7,12 @@ use mce_config::{ClientFile, EntryChange, EntryError, EntryOutcome, Launch, Load
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines, Stdin};
 
+use super::compile::locations;
 use super::setup_python::setup_python;
 use crate::at_terminal::is_there;
 use crate::cli::SetupArgs;
 use crate::failure::Failure;
-use crate::replaced_file::replace;
+use crate::replaced_file::{check_replaceable, replace};
 use crate::setup::Setup;
 
 /// What became of one file.
@@ -26,8 +27,10 @@ struct Done {
 /// What all entries have in common.
 struct Common {
     program: String,
-    /// What says which configuration is used, for whatever directory a client starts us in.
+    /// What says which configuration is used, for whatever directory a client starts us in,
     args: Vec<String>,
+    /// and environment.
+    environment: Vec<(String, String)>,
 }
 
 /// Where the files of clients are kept as they were, in the data directory: beside them a repository might take them in.
@@ -156,6 +159,7 @@ fn common(setup: &Setup, settings: &Settings) -> Result<Common, Failure> {
     Ok(Common {
         program: program.display().to_string(),
         args: args.flatten().collect(),
+        environment: locations(settings),
     })
 }
 
@@ -192,12 +196,14 @@ fn edit(
     };
     let edited = mce_config::edit_entry(options, file, text, &change).map_err(refused)?;
     let is_same = matches!(edited.outcome, EntryOutcome::Unchanged | EntryOutcome::Left);
-    let backup = if is_same || args.dry_run {
-        None
+    let backup = if is_same {
+        Ok(None)
+    } else if args.dry_run {
+        check_replaceable(&file.file).map(|()| None)
     } else {
-        let replaced = replace(&file.file, old.as_deref(), &edited.text, copies);
-        replaced.map_err(|error| Failure::new("config", format!("`{}`: {error}", file.file.display())))?
+        replace(&file.file, old.as_deref(), &edited.text, copies)
     };
+    let backup = backup.map_err(|error| Failure::new("config", format!("`{}`: {error}", file.file.display())))?;
     Ok(Done {
         outcome: edited.outcome,
         surface: surface.filter(|_| edited.outcome != EntryOutcome::Left),
@@ -222,6 +228,7 @@ fn launch(surface: &str, common: &Common) -> Launch {
     Launch {
         command: common.program.clone(),
         args,
+        environment: common.environment.clone(),
     }
 }
 

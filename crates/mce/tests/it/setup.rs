@@ -67,6 +67,7 @@ fn entries_are_put_changed_and_taken_out_and_all_else_stays() {
         (&entry["type"], &entry["args"]),
         (&json!("stdio"), &json!(["serve", "--surface", "auto", "--config", config]))
     );
+    assert_eq!(entry["env"], json!({"MCE_DATA_DIR": project.file("data")}));
     assert!(
         claude.starts_with("{\n  \"numStartups\": 7,\n")
             && claude.contains("\"docs\": {\"command\": \"npx\", \"env\": {\"KEY\": \"${KEY}\"}}"),
@@ -156,6 +157,30 @@ fn modes_and_links_stay() {
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(text(&project, "dotfiles/claude.json").contains("\"mce\""));
     assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_dry_run_refuses_what_the_real_run_refuses() {
+    let project = home();
+    let (claude, zed) = (project.file("home/.claude.json"), project.file("home/.config/zed/settings.json"));
+    std::fs::set_permissions(&claude, std::fs::Permissions::from_mode(0o444)).unwrap();
+    std::fs::remove_file(&zed).unwrap();
+    std::os::unix::fs::symlink("nowhere.json", &zed).unwrap();
+    let run = |more: &[&str]| {
+        let ended = project.run(&[&["setup", "claude-code", "zed", "--json"], more].concat());
+        let errors = ended
+            .json()
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["error"]["message"].clone())
+            .collect::<Vec<_>>();
+        (ended.code, errors)
+    };
+    let dry = run(&["--dry-run"]);
+    assert!(dry.0 == 1 && dry.1.iter().all(Value::is_string), "{dry:?}");
+    assert_eq!(run(&[]), dry);
+    assert_eq!(text(&project, "home/.claude.json"), CLAUDE);
 }
 
 #[test]
