@@ -5,11 +5,13 @@ use std::sync::OnceLock;
 use mce_catalog::function::{BodyFormat, BodyVariant, Effect, Location, ParameterEncoding, Style, Target};
 use mce_catalog::view::{ArgumentPlace, FilledArgument};
 use mce_config::{Origin, ServerSettings};
+use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
 use super::condition::Written;
 use crate::arguments::Arguments;
+use crate::base_url::BaseUrl;
 use crate::call::CallRequest;
 use crate::function_source::FoundFunction;
 use crate::hex::sha256_hex;
@@ -30,6 +32,8 @@ pub(crate) struct Facts<'a> {
     /// `METHOD /path`, or the tool's own name.
     pub(crate) operation: &'a str,
     pub(crate) effect: Effect,
+    /// Where it goes, for a person's eyes; nothing for what runs here.
+    pub(crate) host: Option<String>,
     /// It does nothing but to call what is decided by itself.
     pub(crate) is_recipe: bool,
     /// The address of a further page.
@@ -66,6 +70,7 @@ impl<'a> Facts<'a> {
             function: format!("{}.{}", function.server, function.python),
             operation: &function.operation,
             effect: function.effect,
+            host: host_of_call(server, found),
             is_recipe: matches!(server.origin, Origin::Recipes(_)),
             page: request.page,
             called: Called::Function(found, arguments),
@@ -88,6 +93,7 @@ impl<'a> Facts<'a> {
             function: format!("{FETCH_SERVER}.fetch"),
             operation: method,
             effect,
+            host: Url::parse(url).ok().map(|url| url.authority().to_owned()),
             is_recipe: false,
             page: None,
             called: Called::Fetch { url, headers, body },
@@ -188,7 +194,20 @@ impl<'a> Facts<'a> {
             // What is no text looks like another.
             Called::Fetch { headers, body, .. } => Some(exact_digest(headers, body)),
         };
-        json!([self.function, self.operation, sorted(self.arguments()), body, self.page]).to_string()
+        json!([self.function, self.operation, self.host, sorted(self.arguments()), body, self.page]).to_string()
+    }
+}
+
+/// The host of a function, with its port.
+fn host_of_call(server: &ServerSettings, found: &FoundFunction) -> Option<String> {
+    match (&found.function.target, &server.origin) {
+        (Target::Http(target), _) => Some(BaseUrl::of(server, target).ok()?.origin.authority().to_owned()),
+        (Target::Tool(_), Origin::McpHttp(http)) => {
+            let url = Url::parse(&http.url).ok()?;
+            let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
+            Some(format!("{}{port}", url.host_str()?))
+        }
+        (Target::Tool(_), Origin::McpStdio(_) | Origin::OpenApi(_) | Origin::Recipes(_)) => None,
     }
 }
 

@@ -62,6 +62,8 @@ pub struct PendingApproval {
     pub operation: String,
     /// `read`, `write` or `destructive`.
     pub effect: String,
+    /// Where it goes; nothing for what runs here.
+    pub host: Option<String>,
     /// The arguments as JSON, without secrets, cut where they are long.
     pub arguments: String,
     /// `person` or `model`.
@@ -99,6 +101,7 @@ pub(crate) struct Question<'a> {
     pub(crate) function: &'a str,
     pub(crate) operation: &'a str,
     pub(crate) effect: &'a str,
+    pub(crate) host: Option<&'a str>,
     pub(crate) arguments: &'a str,
     pub(crate) asker: &'a str,
     pub(crate) client: Option<&'a str>,
@@ -113,6 +116,7 @@ impl<'a> Question<'a> {
             function: &facts.function,
             operation: facts.operation,
             effect: facts.effect.as_str(),
+            host: facts.host.as_deref(),
             arguments: "",
             asker: facts.run.asker.as_str(),
             client: facts.run.client.as_deref(),
@@ -160,7 +164,8 @@ const TABLES: &str = "
         client TEXT,
         rule TEXT NOT NULL,
         state TEXT NOT NULL,
-        expires_ms INTEGER NOT NULL
+        expires_ms INTEGER NOT NULL,
+        host TEXT
     );
     CREATE TABLE IF NOT EXISTS always (
         id INTEGER PRIMARY KEY,
@@ -173,7 +178,7 @@ const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS uses (rule TEXT NOT NULL, at_ms INTEGER NOT NULL);
     CREATE INDEX IF NOT EXISTS uses_by_rule ON uses (rule, at_ms);";
 
-const COLUMNS: &str = "id, function, operation, effect, arguments, asker, client, rule, state, expires_ms";
+const COLUMNS: &str = "id, function, operation, effect, arguments, asker, client, rule, state, expires_ms, host";
 
 impl Approvals {
     /// The ledger in this file, which is made when it is first needed, readable by its owner only.
@@ -412,7 +417,12 @@ impl Approvals {
         }
         // SQLite gives its side files the rights of this one.
         OpenOptions::new().create(true).append(true).mode(0o600).open(&self.file)?;
-        work(connection.insert(state_file::open(&self.file, TABLES)?))
+        let opened = state_file::open(&self.file, TABLES)?;
+        // Files of earlier versions have no such column.
+        if !opened.column_exists(None::<&str>, "approvals", "host")? {
+            opened.execute_batch("ALTER TABLE approvals ADD COLUMN host TEXT")?;
+        }
+        work(connection.insert(opened))
     }
 }
 
@@ -422,13 +432,14 @@ fn insert(connection: &Connection, question: Question<'_>, yes: &OneYes, state: 
         function,
         operation,
         effect,
+        host,
         arguments,
         asker,
         client,
         rule,
     } = question;
     connection.execute(
-        "INSERT INTO approvals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO approvals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         params![
             yes.id,
             digest,
@@ -440,7 +451,8 @@ fn insert(connection: &Connection, question: Question<'_>, yes: &OneYes, state: 
             client,
             rule,
             state,
-            yes.expires_ms
+            yes.expires_ms,
+            host
         ],
     )?;
     Ok(())
@@ -472,6 +484,7 @@ fn pending(row: &Row<'_>) -> rusqlite::Result<PendingApproval> {
         rule: row.get(7)?,
         state: row.get(8)?,
         expires_ms: row.get(9)?,
+        host: row.get(10)?,
     })
 }
 
@@ -496,11 +509,28 @@ mod tests {
             function: "shop.delete_item",
             operation: "DELETE /items/{id}",
             effect: "destructive",
+            host: Some("api.example:8443"),
             arguments: "{}",
             asker: "model",
             client: None,
             rule: "default",
         }
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("approvals.db");
+        let earlier = TABLES.replace("expires_ms INTEGER NOT NULL,\n        host TEXT", "expires_ms INTEGER NOT NULL");
+        let connection = Connection::open(&file).unwrap();
+        connection.execute_batch(&earlier).unwrap();
+        let waits = "INSERT INTO approvals VALUES ('a_1', 'd', 'f', 'o', 'write', '{}', 'model', NULL, 'r', 'waiting', 2000)";
+        connection.execute(waits, []).unwrap();
+        let approvals = Approvals::new(&file);
+        let now = UNIX_EPOCH + Duration::from_secs(1);
+        approvals.ask(question("one"), now, Duration::from_mins(1)).unwrap();
+        let hosts: Vec<_> = approvals.list(now).unwrap().into_iter().map(|pending| pending.host).collect();
+        assert_eq!(hosts, [None, Some("api.example:8443".to_owned())]);
     }
 
     #[test]

@@ -22,8 +22,12 @@ pub(crate) fn question_text(facts: &Facts<'_>, arguments: &str, rule: &str) -> S
         .client
         .as_deref()
         .map_or_else(String::new, |client| format!("\nclient: {}", escaped(client)));
+    let host = facts
+        .host
+        .as_deref()
+        .map_or_else(String::new, |host| format!("\nhost: {}", escaped(host)));
     format!(
-        "May this call be made?\n\nserver: {}\nfunction: {} ({})\noperation: {}\narguments: {arguments}{client}\nasked by rule: {}",
+        "May this call be made?\n\nserver: {}\nfunction: {} ({})\noperation: {}{host}\narguments: {arguments}{client}\nasked by rule: {}",
         escaped(facts.servers[1]),
         escaped(&facts.function),
         facts.effect.as_str(),

@@ -104,8 +104,12 @@ fn give(app: &App, id: &str, answer: ApprovalAnswer) -> Result<(), Failure> {
 
 fn about(pending: &PendingApproval) -> String {
     let client = pending.client.as_deref().unwrap_or("unknown");
+    let host = pending
+        .host
+        .as_deref()
+        .map_or_else(String::new, |host| format!("\nhost: {}", mce_broker::escaped(host)));
     format!(
-        "function: {} ({})\noperation: {}\narguments: {}\nclient: {}\nasked by rule: {}",
+        "function: {} ({})\noperation: {}{host}\narguments: {}\nclient: {}\nasked by rule: {}",
         pending.function,
         pending.effect,
         mce_broker::escaped(&pending.operation),

@@ -42,6 +42,7 @@ async fn a_person_is_asked_in_the_client_with_what_is_really_called() {
             "server: shop",
             "function: shop.delete_item (destructive)",
             "operation: DELETE /items/{id}",
+            &format!("\nhost: {}\n", api.origin().replace("http://", "")),
             r#"arguments: {"id":"7"}"#,
         ] {
             assert!(message.contains(part), "{message}");
@@ -176,6 +177,7 @@ fn a_call_that_waits_is_approved_by_a_command_for_exactly_itself_once() {
         (&listed[0]["function"], &listed[0]["arguments"]),
         (&json!("shop.delete_item"), &json!(r#"{"id":"7"}"#))
     );
+    assert_eq!(listed[0]["host"], api.origin().replace("http://", ""));
     // Without a terminal nothing is said by saying nothing.
     assert_eq!(project.run(&["approve", &id]).code, 1);
     drop(client);
