@@ -185,16 +185,20 @@ impl Broker {
     ///
     /// [`CallError`]; for the kinds `Argument`, `Policy` and `Approval` nothing was sent, but what a recipe read.
     pub async fn call(&self, request: CallRequest<'_>) -> Result<Answer, CallError> {
-        let outcome = match self.options.functions.find(request.function) {
-            Ok(found) => self
-                .call_found(request, &found)
-                .await
-                .map_err(|error| error.in_function(&qualified(&found))),
-            Err(error) => Err(self.without_secrets(error)),
+        let found = match self.options.functions.find(request.function) {
+            Ok(found) => found,
+            Err(error) => {
+                let error = self.without_secrets(error);
+                if error.is_refusal() {
+                    self.audit.refuse(request.run, request.function, &error, error.decision());
+                }
+                return Err(error);
+            }
         };
-        outcome.inspect_err(|error| {
+        let outcome = self.call_found(request, &found).await;
+        outcome.map_err(|error| error.in_function(&qualified(&found))).inspect_err(|error| {
             if error.is_refusal() && !error.is_on_record() {
-                self.audit.refuse(request.run, request.function, error, error.decision());
+                self.audit.refuse_call(request, &found.function, error);
             }
         })
     }

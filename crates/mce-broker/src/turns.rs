@@ -59,7 +59,7 @@ impl Broker {
         };
         let turn = turn.await.map_err(|error: CallError| self.without_secrets(error));
         turn.map_err(|error| {
-            self.audit.refuse(request.run, request.function, &error, None);
+            self.audit.refuse_call(request, function, &error);
             error.on_record()
         })
     }

@@ -121,16 +121,22 @@ impl Audit {
         let mut record = self.record("intent", request.run, &format!("{}.{}", function.server, function.python));
         set(&mut record, "operation", json!(function.operation));
         set_decision(&mut record, decision);
-        match self.arguments {
-            AuditArguments::None => {}
-            AuditArguments::Names => set(&mut record, "arguments", names(arguments)),
-            AuditArguments::Masked => set(&mut record, "arguments", masked::masked(request.arguments, &self.redactor)),
+        if self.arguments == AuditArguments::Names {
+            set(&mut record, "arguments", names(arguments));
         }
-        set(&mut record, "arguments_sha256", json!(sha256_hex(request.arguments.get())));
-        if let Some(page) = request.page {
-            set(&mut record, "page_sha256", json!(sha256_hex(page)));
-        }
+        self.set_asked(&mut record, request);
         self.effect(record, function.effect).await
+    }
+
+    /// What a call asks for, as far as that is kept.
+    fn set_asked(&self, record: &mut Value, request: CallRequest<'_>) {
+        if self.arguments == AuditArguments::Masked {
+            set(record, "arguments", masked::masked(request.arguments, &self.redactor));
+        }
+        set(record, "arguments_sha256", json!(sha256_hex(request.arguments.get())));
+        if let Some(page) = request.page {
+            set(record, "page_sha256", json!(sha256_hex(page)));
+        }
     }
 
     /// Writes the intent of a request of a program's own: method and host, never path and query.
@@ -179,13 +185,27 @@ impl Audit {
 
     /// Notes that something was refused. A log that cannot be written changes nothing here: nothing happened.
     pub(crate) fn refuse(&self, run: &RunContext, reference: &str, error: &CallError, decision: Option<&Decision>) {
+        self.append(&self.refusal(run, reference, error, decision));
+    }
+
+    /// Notes that a call of a function was refused.
+    pub(crate) fn refuse_call(&self, request: CallRequest<'_>, function: &Function, error: &CallError) {
+        let name = format!("{}.{}", function.server, function.python);
+        let mut record = self.refusal(request.run, &name, error, error.decision());
+        set(&mut record, "operation", json!(function.operation));
+        set(&mut record, "effect", json!(function.effect.as_str()));
+        self.set_asked(&mut record, request);
+        self.append(&record);
+    }
+
+    fn refusal(&self, run: &RunContext, reference: &str, error: &CallError, decision: Option<&Decision>) -> Value {
         let reference: String = reference.chars().take(MAX_REFERENCE_CHARS).collect();
         let mut record = self.record("refused", run, &reference);
         if let Some(decision) = decision {
             set_decision(&mut record, decision);
         }
         set(&mut record, "error", self.error_of(error));
-        self.append(&record);
+        record
     }
 
     async fn effect(&self, mut record: Value, effect: Effect) -> Result<Begun<'_>, CallError> {

@@ -131,11 +131,16 @@ fn the_first_rule_that_fits_decides_in_both_languages_and_for_both_kinds_of_serv
         (&json!("allow"), &json!("cheap")),
         "{intent}"
     );
-    assert!(
-        records
-            .iter()
-            .any(|record| record["event"] == "refused" && record.to_string().contains("dear"))
-    );
+    // What was denied is known as well, by whatever name it was called.
+    let denied = |record: &&Value| record["event"] == "refused" && record["rule"] == "dear";
+    let denied: Vec<_> = records.iter().filter(denied).collect();
+    assert_eq!(denied.len(), 4, "{denied:?}");
+    for record in denied {
+        let what = [&record["function"], &record["operation"], &record["effect"], &record["decision"]];
+        assert_eq!(what, ["shop.create_item", "POST /items", "write", "deny"], "{record}");
+        let hashes = [&record["arguments_sha256"], &record["code_sha256"]];
+        assert!(hashes.iter().all(|hash| hash.as_str().unwrap().len() == 64), "{record}");
+    }
 }
 
 #[test]
