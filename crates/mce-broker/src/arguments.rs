@@ -179,16 +179,17 @@ fn refuse_big_integer(name: &str, text: &RawValue) -> Result<(), CallError> {
 }
 
 /// The names that a caller may use.
-struct Names<'a> {
-    function: &'a Function,
-    filled: &'a [FilledArgument],
-    caller: Caller,
-    naming: Naming,
+#[derive(Debug)]
+pub(crate) struct Names<'a> {
+    pub(crate) function: &'a Function,
+    pub(crate) filled: &'a [FilledArgument],
+    pub(crate) caller: Caller,
+    pub(crate) naming: Naming,
 }
 
 impl<'a> Names<'a> {
     /// The caller's preferred names are tried first, then all others, so that a name has one meaning.
-    fn find(&self, name: &str) -> Option<ArgumentPlace> {
+    pub(crate) fn find(&self, name: &str) -> Option<ArgumentPlace> {
         let language: fn(&Parameter) -> &str = match self.caller {
             Caller::Python => |parameter| &parameter.python,
             Caller::TypeScript => |parameter| &parameter.typescript,

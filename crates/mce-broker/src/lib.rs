@@ -47,6 +47,7 @@ mod turns;
 mod upstream;
 mod validate;
 mod vault;
+mod written;
 
 pub use answer::{Answer, AnswerValue};
 pub use audit::{AuditFault, AuditReader, AuditReport, RunEnd, RunRecord, is_under_way, verify_audit};
@@ -71,3 +72,4 @@ pub use upstream::{
     Upstreams,
 };
 pub use vault::read_secret;
+pub use written::WrittenCall;

@@ -13,11 +13,15 @@ use crate::call_error::CallError;
 use crate::file_value::{is_file, is_surely_file, read_file};
 use crate::function_source::FoundFunction;
 use crate::schema_fault::describe_faults;
+use crate::written::Written;
 
 /// Functions whose validators are kept.
 const MAX_FUNCTIONS: usize = 256;
 /// Steps that one pattern may take on one value; patterns come from documents.
 const MAX_PATTERN_STEPS: usize = 100_000;
+
+/// Faults of a value that is partly known of which it is asked whether they are certain.
+const MAX_LOOKED_AT: usize = 300;
 
 /// The validators of functions that were called lately.
 #[derive(Debug, Default)]
@@ -100,6 +104,28 @@ impl FunctionValidators {
         self.whole.get_or_init(|| self.build(&tool.input)).as_ref()
     }
 
+    /// What is certainly wrong with a parameter's value.
+    pub(crate) fn parameter_faults(&self, index: usize, name: &str, written: Written<'_>) -> Option<String> {
+        certain_faults(self.of_parameter(index)?, name, written)
+    }
+
+    /// What is certainly wrong with a body, in whatever form it is sent: then of the first form.
+    pub(crate) fn body_faults(&self, written: Written<'_>) -> Option<String> {
+        let variants = &self.found.function.body.as_ref()?.variants;
+        let mut first = None;
+        for (cell, variant) in self.bodies.iter().zip(variants) {
+            let is_readable = match variant.format {
+                BodyFormat::Json => !is_merge_patch(variant),
+                BodyFormat::Form => !holds_files(written.value),
+                BodyFormat::Multipart | BodyFormat::Text | BodyFormat::Binary => false,
+            };
+            let validator = cell.get_or_init(|| self.build(&variant.schema)).as_ref()?;
+            let fault = is_readable.then(|| certain_faults(validator, "body", written)).flatten()?;
+            first.get_or_insert(fault);
+        }
+        first
+    }
+
     /// Chooses how the body is sent, and checks its value for that.
     ///
     /// Files choose multipart and binary forms where there are such, of these the one of the type that the file says it has;
@@ -138,8 +164,7 @@ impl FunctionValidators {
         match variant.format {
             BodyFormat::Json => self.check(cell, &variant.schema, "body", value).or_else(|fault| {
                 // In a merge patch null removes a member, whatever its schema says. (RFC 7396, section 2)
-                let is_merge_patch = variant.media_type.starts_with("application/merge-patch+json");
-                let plain = is_merge_patch.then(|| without_nulls(value)).ok_or(fault)?;
+                let plain = is_merge_patch(variant).then(|| without_nulls(value)).ok_or(fault)?;
                 self.check(cell, &variant.schema, "body", &plain)
             }),
             BodyFormat::Form | BodyFormat::Multipart => {
@@ -237,6 +262,16 @@ impl FunctionValidators {
             .and_then(Value::as_str)
             .map(str::to_owned)
     }
+}
+
+fn is_merge_patch(variant: &BodyVariant) -> bool {
+    variant.media_type.starts_with("application/merge-patch+json")
+}
+
+fn certain_faults(validator: &Validator, name: &str, written: Written<'_>) -> Option<String> {
+    let faults = validator.iter_errors(written.value).take(MAX_LOOKED_AT);
+    let faults = faults.filter(|fault| written.is_certain(fault));
+    Some(describe_faults(name, faults)).filter(|text| !text.is_empty())
 }
 
 /// Whether a file says that it has the media type of this form.

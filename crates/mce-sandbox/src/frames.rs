@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::program::shortened;
-use crate::{Content, HostCall, Naming, ProgramError, SearchBy};
+use crate::{Content, HostCall, Naming, ProgramError, SearchBy, WrittenCall};
 
 /// The deepest nesting of a frame. Readers of JSON stop at 128.
 const DEPTH: usize = 120;
@@ -33,6 +33,9 @@ const CONTENT_BYTES: usize = 12 << 20;
 
 /// Names in one request for descriptions.
 const NAMES: usize = 500;
+
+/// Calls whose arguments are looked at before a program starts.
+const WRITTEN_CALLS: usize = 100;
 
 /// Header fields of one request of a program's own.
 const HEADERS: usize = 200;
@@ -168,7 +171,7 @@ pub fn parse(frame: &[u8], output_bytes: usize) -> Result<WorkerFrame, FrameProb
             let error: ProgramError = serde_json::from_str(required(wire.error, "error")?.get()).map_err(shape)?;
             Ok(WorkerFrame::Error(Box::new(error.bounded())))
         }
-        "call" | "fetch" | "describe" | "servers" | "search" | "save" | "load" | "ask" => {
+        "call" | "fetch" | "describe" | "check" | "servers" | "search" | "save" | "load" | "ask" => {
             bounded("call", frame, if wire.op == "save" { SAVE_BYTES } else { CALL_BYTES })?;
             Ok(WorkerFrame::Call {
                 id: required(wire.id, "id")?,
@@ -214,6 +217,7 @@ struct Wire<'a> {
     follow_redirects: Option<bool>,
     server: Option<String>,
     names: Option<Vec<String>>,
+    calls: Option<Vec<WrittenCall>>,
     query: Option<String>,
     by: Option<SearchBy>,
     limit: Option<u32>,
@@ -287,6 +291,15 @@ fn read_call(wire: Wire<'_>) -> Result<HostCall, FrameProblem> {
                 server: required(wire.server, "server")?,
                 names,
             })
+        }
+        "check" => {
+            let calls = required(wire.calls, "calls")?;
+            if calls.len() > WRITTEN_CALLS {
+                return Err(FrameProblem::Shape {
+                    reason: format!("more than {WRITTEN_CALLS} calls are to be checked"),
+                });
+            }
+            Ok(HostCall::Check { calls })
         }
         "search" => Ok(HostCall::Search {
             query: required(wire.query, "query")?,

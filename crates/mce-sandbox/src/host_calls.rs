@@ -48,6 +48,11 @@ pub enum HostCall {
         /// Names in the program's language; empty: all of the server.
         names: Vec<String>,
     },
+    /// What is certainly wrong with arguments that a program's text writes out. The answer is a list for each call, of sentences.
+    Check {
+        /// At most 100.
+        calls: Vec<WrittenCall>,
+    },
     /// The names of all servers.
     Servers {},
     /// Search for functions. The answer is a list of objects: `name`, as `mcp__server__tool`; `description`; `parameters` and
@@ -78,6 +83,19 @@ pub enum HostCall {
         /// `arguments`.
         request: Box<RawValue>,
     },
+}
+
+/// A call in a program's text.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenCall {
+    /// `server.function`.
+    pub function: String,
+    /// An object of the arguments that are written out, by their names in the program's language; null within them where a
+    /// value is not known.
+    pub arguments: Box<RawValue>,
+    /// JSON Pointers into `arguments`: of what is not known, and of objects and lists that may have more than is written.
+    pub unknown: Vec<String>,
 }
 
 /// How the query of a search is meant.

@@ -21,7 +21,7 @@ mod worker;
 pub use engine_error::EngineError;
 pub use host_calls::{
     BoxFuture, CallFailure, Description, FunctionStub, HostCall, HostCalls, HostValue, Naming, PaginationStub, ParameterStub, ResultStub,
-    SearchBy,
+    SearchBy, WrittenCall,
 };
 pub use options::{Launcher, Limits, SandboxOptions};
 pub use outline::{Input, Outline};

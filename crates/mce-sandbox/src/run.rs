@@ -216,7 +216,7 @@ impl State<'_> {
             | HostCall::Save { .. }
             | HostCall::Load { .. }
             | HostCall::Ask { .. } => &mut self.calls_made,
-            HostCall::Describe { .. } | HostCall::Servers {} => &mut self.descriptions,
+            HostCall::Describe { .. } | HostCall::Check { .. } | HostCall::Servers {} => &mut self.descriptions,
         };
         *count = count.saturating_add(1);
         if *count <= self.limits.host_calls {

@@ -325,3 +325,86 @@ async fn what_may_work_in_typescript_is_left_alone() {
     )
     .await;
 }
+
+/// What the host is asked about arguments that are written out: function, arguments, what is not known.
+async fn asked(language: Language, source: &str) -> Vec<String> {
+    all(language, source).await.into_iter().map(|(_, message)| message).collect()
+}
+
+#[tokio::test]
+async fn the_host_is_asked_about_what_is_written_out_in_python() {
+    let imports = "from demo.functions import create_item, get_item\n";
+    for (source, wanted) in [
+        (
+            r#"create_item(body={"tell": [1, -2.5, None, {"a/b": x}], **more, "n": True, "t": f"{x}"}, kind="small")"#,
+            r#"demo.create_item {"body":{"tell":null,"n":true,"t":null},"kind":"small"} ["/body/tell/3/a~1b", "/body", "/body/tell", "/body/t"]"#,
+        ),
+        (
+            r#"create_item("small", {"tell": [1, *rest, 2]})"#,
+            r#"demo.create_item {"kind":"small","body":{"tell":[1]}} ["/body/tell"]"#,
+        ),
+        (
+            "payload = {'tell': 1}\ncreate_item(body=payload)",
+            r#"demo.create_item {"body":{"tell":1}} []"#,
+        ),
+        (
+            "def main():\n  tell = {'tell': {'x': 10**30, 1: 2}}\n  create_item(body=tell)",
+            r#"demo.create_item {"body":{"tell":null}} ["/body/tell"]"#,
+        ),
+    ] {
+        assert_eq!(asked(Language::Python, &format!("{imports}{source}")).await, [wanted], "{source}");
+    }
+    // What is wrong already is not asked about again.
+    let both = asked(Language::Python, &format!("{imports}create_item(kind='tiny', body={{'tell': 1}})")).await;
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert!(
+        both[0].contains("cannot be 'tiny'") && both[1].starts_with(r#"demo.create_item {"body":"#),
+        "{both:?}"
+    );
+    let accepted = [
+        // It is changed before it is sent, or is an input.
+        "payload = {'tell': 1}\npayload.pop('tell')\ncreate_item(body=payload)",
+        "payload = {'tell': 1} if get_item('1') else {}\ncreate_item(body=payload)",
+        "create_item(body=dict(tell=1))",
+    ];
+    let accepted = accepted.map(|source| format!("{imports}{source}"));
+    check_accepted(Language::Python, &accepted.each_ref().map(String::as_str)).await;
+}
+
+#[tokio::test]
+async fn the_host_is_asked_about_what_is_written_out_in_typescript() {
+    for (source, wanted) in [
+        (
+            r#"await demo.create_item({ body: { tell: [1, -2.5, null, { "a/b": x }], ...more, n: true, t: `${x}`, u: undefined } , kind: `small` })"#,
+            r#"demo.create_item {"body":{"tell":null,"n":true,"t":null},"kind":"small"} ["/body/tell", "/body", "/body/t"]"#,
+        ),
+        (
+            "await demo.create_item({ body: { tell: [1, ...rest, 2] } as any })",
+            r#"demo.create_item {"body":{"tell":[1]}} ["/body/tell"]"#,
+        ),
+        (
+            "const payload = { tell: 1 };\nawait demo.create_item({ body: payload })",
+            r#"demo.create_item {"body":{"tell":1}} []"#,
+        ),
+        (
+            "const { create_item: make } = demo;\nawait make({ body: { tell: 1 } })",
+            r#"demo.create_item {"body":{"tell":1}} []"#,
+        ),
+        (
+            "import { demo as shop } from 'mce:servers';\nawait shop['create_item']({ body: { tell: 12345678901234567890n } })",
+            r#"demo.create_item {"body":{"tell":null}} ["/body/tell"]"#,
+        ),
+    ] {
+        let source = format!("declare const x: any, more: any, rest: any[];\n{source}");
+        assert_eq!(asked(Language::TypeScript, &source).await, [wanted], "{source}");
+    }
+    check_accepted(
+        Language::TypeScript,
+        &[
+            "const payload: any = { tell: 1 };\ndelete payload.tell;\nawait demo.create_item({ body: payload })",
+            "let payload = { tell: 1 };\nawait demo.create_item({ body: payload })",
+            "await demo.create_item({ body: { tell: 1, toJSON() { return {} } } })",
+        ],
+    )
+    .await;
+}

@@ -98,6 +98,9 @@
 
   const describeFunctions = (server, names) => ask(`"op":"describe","server":${json(server)},"names":${json(names)}`);
 
+  /** What is wrong with arguments that the text writes out; `calls` and the answer are JSON texts, for `check.rs`. */
+  const checkAhead = (calls) => JSON.stringify(ask(`"op":"check","calls":${calls}`));
+
   async function search(query, by, server, limit) {
     if (typeof query !== "string" || !(server === undefined || server === null || typeof server === "string")) {
       throw new ArgumentError("the words of a search and the name of a server are texts");
@@ -143,5 +146,5 @@
     return [...names];
   }
 
-  Object.assign(shared, { parse, deliver, request, ask, json, call, servers, describeFunctions, search, save, load, tellServers, underWay, namesUnderWay });
+  Object.assign(shared, { parse, deliver, request, ask, json, call, servers, describeFunctions, checkAhead, search, save, load, tellServers, underWay, namesUnderWay });
 });

@@ -8,7 +8,7 @@ use mce_jail::{Bind, JailSpec, PlacedFile, ROOT, Symlink};
 use super::interpreter::Interpreter;
 
 /// The guest, as it lies in the jail below `/mce`.
-const GUEST: [(&str, &str); 21] = [
+const GUEST: [(&str, &str); 22] = [
     ("fork_server.py", include_str!("../../guest/python/fork_server.py")),
     ("mce.py", include_str!("../../guest/python/mce.py")),
     ("mce_guest/__init__.py", include_str!("../../guest/python/mce_guest/__init__.py")),
@@ -32,6 +32,7 @@ const GUEST: [(&str, &str); 21] = [
     ("mce_guest/seal.py", mce_jail::SEAL_PY),
     ("mce_guest/servers.py", include_str!("../../guest/python/mce_guest/servers.py")),
     ("mce_guest/values.py", include_str!("../../guest/python/mce_guest/values.py")),
+    ("mce_guest/written.py", include_str!("../../guest/python/mce_guest/written.py")),
     ("mce_guest/worker.py", include_str!("../../guest/python/mce_guest/worker.py")),
 ];
 

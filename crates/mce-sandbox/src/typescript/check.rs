@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use super::compile::{Argument, Arguments, Call, Facts, Import, Receiver, Refusal, Used};
+use super::compile::{Argument, Arguments, Call, Facts, Import, Receiver, Refusal, Used, pointer};
 use super::failure::{did_you_mean, similar};
 use crate::ErrorKind;
 
@@ -32,6 +32,9 @@ const OTHER_RUNTIMES: [(&str, &str); 10] = [
 ];
 const NO_HOST: &str = "programs have no environment, files or processes; `console`, `fetch` and the web's own globals are there";
 const NO_NETWORK: &str = "`fetch` reaches the hosts of `MCE_ALLOWED_DOMAINS`, and functions of servers all else";
+
+/// Calls whose arguments the host looks at.
+const WRITTEN_CALLS: usize = 100;
 
 /// How many names an error lists.
 const LISTED: usize = 20;
@@ -78,6 +81,9 @@ pub(super) trait Catalog {
 
     /// Descriptions of functions; `None` if they cannot be had now.
     fn describe(&mut self, server: &str, names: &[&str]) -> Option<Described>;
+
+    /// What the host finds wrong with arguments that are written out, for each call; `None` if it cannot be asked now.
+    fn faults(&mut self, calls: &[Value]) -> Option<Vec<Vec<String>>>;
 }
 
 /// What is there besides the catalog.
@@ -160,12 +166,17 @@ pub(super) fn check(facts: &Facts, context: Context<'_>, catalog: &mut dyn Catal
             described.insert(server, found);
         }
     }
+    let mut written = Vec::new();
     for (server, call) in &calls {
         if let Some(described) = described.get(server.as_str()) {
-            found.extend(call_faults(server, call, described));
+            let faults = call_faults(server, call, described);
+            written.extend(written_call(call, described, &faults));
+            found.extend(faults.into_iter().map(|fault| fault.refusal));
             found.extend(use_faults(facts, call, described));
         }
     }
+    written.truncate(WRITTEN_CALLS);
+    found.extend(host_faults(&written, catalog));
     match Refusals::of(found) {
         Some(refusals) => Err(refusals),
         None => Ok(free.into_iter().filter(|name| servers.contains(name)).cloned().collect()),
@@ -203,7 +214,54 @@ fn helper_faults(facts: &Facts, exports: &[String]) -> Vec<Refusal> {
     unknown.map(fault).collect()
 }
 
-fn call_faults(server: &str, call: &Call, described: &Described) -> Vec<Refusal> {
+/// What is wrong with a call.
+struct Fault {
+    refusal: Refusal,
+    /// The argument whose value is wrong.
+    argument: Option<String>,
+}
+
+/// A call as the host reads it.
+struct WrittenCall<'c> {
+    call: &'c Call,
+    stub: &'c Stub,
+    json: Value,
+}
+
+/// The arguments of a call that are written out and not yet found wrong, if there are any.
+fn written_call<'c>(call: &'c Call, described: &'c Described, faults: &[Fault]) -> Option<WrittenCall<'c>> {
+    let stub = described.functions.iter().find(|stub| stub.name == call.function)?;
+    let Arguments::Object { members, .. } = &call.arguments else {
+        return None;
+    };
+    let (mut arguments, mut unknown) = (Map::new(), Vec::new());
+    for Argument { name, written, .. } in members {
+        let is_wrong = faults.iter().any(|fault| fault.argument.as_ref() == Some(name));
+        if !is_wrong && !written.value.is_null() {
+            let place = pointer(name);
+            unknown.extend(written.unknown.iter().map(|rest| format!("/{place}{rest}")));
+            arguments.insert(name.clone(), written.value.clone());
+        }
+    }
+    let json = json!({"function": stub.function, "arguments": arguments, "unknown": unknown});
+    (!arguments.is_empty()).then_some(WrittenCall { call, stub, json })
+}
+
+/// What the host, which has the schemas, finds wrong with arguments that are written out.
+fn host_faults(written: &[WrittenCall<'_>], catalog: &mut dyn Catalog) -> Vec<Refusal> {
+    let calls: Vec<Value> = written.iter().map(|written| written.json.clone()).collect();
+    let found = if calls.is_empty() { None } else { catalog.faults(&calls) };
+    let of_call = |(written, texts): (&WrittenCall<'_>, Vec<String>)| {
+        let refusal = |text| Refusal {
+            function: Some(written.stub.function.clone()),
+            ..refused(ErrorKind::Argument, text, written.call.line, None)
+        };
+        texts.into_iter().map(refusal).collect::<Vec<_>>()
+    };
+    written.iter().zip(found.unwrap_or_default()).flat_map(of_call).collect()
+}
+
+fn call_faults(server: &str, call: &Call, described: &Described) -> Vec<Fault> {
     let Call {
         function, arguments, line, ..
     } = call;
@@ -219,6 +277,7 @@ fn call_faults(server: &str, call: &Call, described: &Described) -> Vec<Refusal>
                 (!hint.is_empty()).then(|| hint.clone()),
             )
         });
+        let fault = fault.map(|refusal| Fault { refusal, argument: None });
         return fault.into_iter().collect();
     };
     let faults = match arguments {
@@ -226,19 +285,23 @@ fn call_faults(server: &str, call: &Call, described: &Described) -> Vec<Refusal>
         Arguments::Wrong => vec![(
             format!("`{}` takes its arguments as one object", stub.function),
             Some(stub.signature.clone()),
+            None,
         )],
         Arguments::None => faults_in(stub, &[], false),
         Arguments::Object { members, is_open } => faults_in(stub, members, *is_open),
     };
-    let of_function = |(message, hint)| Refusal {
-        function: Some(stub.function.clone()),
-        ..refused(ErrorKind::Argument, message, *line, hint)
+    let of_function = |(message, hint, argument)| Fault {
+        refusal: Refusal {
+            function: Some(stub.function.clone()),
+            ..refused(ErrorKind::Argument, message, *line, hint)
+        },
+        argument,
     };
     faults.into_iter().map(of_function).collect()
 }
 
-/// What is wrong with the arguments of a call, each with a hint.
-fn faults_in(stub: &Stub, given: &[Argument], is_open: bool) -> Vec<(String, Option<String>)> {
+/// What is wrong with the arguments of a call, each with a hint and the argument whose value is wrong.
+fn faults_in(stub: &Stub, given: &[Argument], is_open: bool) -> Vec<(String, Option<String>, Option<String>)> {
     let Stub {
         function,
         parameters,
@@ -253,14 +316,19 @@ fn faults_in(stub: &Stub, given: &[Argument], is_open: bool) -> Vec<(String, Opt
         match parameters.iter().find(|parameter| parameter.name == argument.name) {
             Some(parameter) => {
                 let fault = wrong_literal(function, parameter, argument.literal.as_ref());
-                faults.extend(fault.or_else(|| wrong_type(parameter, argument)));
+                let fault = fault.or_else(|| wrong_type(parameter, argument));
+                faults.extend(fault.map(|(message, hint)| (message, hint, Some(argument.name.clone()))));
             }
             None if *takes_more => {}
             None => {
                 meant.extend(similar(&argument.name, names()));
                 let hint = did_you_mean(&argument.name, names());
                 let hint = hint.unwrap_or_else(|| format!("its arguments: {}", listed(names())));
-                faults.push((format!("`{function}` has no argument `{}`", short(&argument.name)), Some(hint)));
+                faults.push((
+                    format!("`{function}` has no argument `{}`", short(&argument.name)),
+                    Some(hint),
+                    None,
+                ));
             }
         }
     }
@@ -274,6 +342,7 @@ fn faults_in(stub: &Stub, given: &[Argument], is_open: bool) -> Vec<(String, Opt
         faults.push((
             format!("`{function}` needs {}", listed(missing.into_iter())),
             Some(signature.clone()),
+            None,
         ));
     }
     faults

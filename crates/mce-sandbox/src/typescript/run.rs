@@ -26,6 +26,9 @@ const BODY_BYTES: usize = 1 << 20;
 const LAST_RESORT: &[u8] =
     br#"{"op":"error","error":{"type":"exception","message":"the program ended, and its error cannot be described"}}"#;
 
+/// Longer calls are not looked at before a program starts.
+const CHECKED_BYTES: usize = 1 << 20;
+
 /// Where a program runs.
 pub(super) struct Stage<'s, 'js> {
     pub(super) ctx: Ctx<'js>,
@@ -260,6 +263,12 @@ impl Catalog for Host<'_, '_, '_> {
 
     fn describe(&mut self, server: &str, names: &[&str]) -> Option<Described> {
         let text: String = self.stage.call("describeAhead", (server, names.to_vec())).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    fn faults(&mut self, calls: &[serde_json::Value]) -> Option<Vec<Vec<String>>> {
+        let calls = serde_json::to_string(calls).ok().filter(|calls| calls.len() <= CHECKED_BYTES)?;
+        let text: String = self.stage.call("checkAhead", (calls,)).ok()?;
         serde_json::from_str(&text).ok()
     }
 }

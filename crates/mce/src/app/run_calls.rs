@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mce_broker::{Answer, AnswerValue, CallError, CallErrorKind, CallRequest, Caller, FetchRequest, ResultError, Results, RunContext};
 use mce_catalog::function::Effect;
-use mce_sandbox::{BoxFuture, CallFailure, HostCall, HostCalls, HostValue, Language, Naming};
+use mce_sandbox::{BoxFuture, CallFailure, HostCall, HostCalls, HostValue, Language, Naming, WrittenCall};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Mutex;
@@ -71,6 +71,18 @@ impl RunCalls {
             "policy",
             format!("the program has made the {limit} calls that one run may make"),
         ))
+    }
+
+    fn written_faults(&self, calls: &[WrittenCall]) -> Vec<Vec<String>> {
+        let faults = |call: &WrittenCall| {
+            self.runner.broker.written_faults(mce_broker::WrittenCall {
+                function: &call.function,
+                caller: caller(self.language),
+                arguments: &call.arguments,
+                unknown: &call.unknown,
+            })
+        };
+        calls.iter().map(faults).collect()
     }
 
     async fn call_function(
@@ -208,7 +220,7 @@ impl RunCalls {
 impl HostCalls for RunCalls {
     fn call(&self, call: HostCall) -> BoxFuture<'_, Result<HostValue, CallFailure>> {
         Box::pin(async move {
-            if !matches!(call, HostCall::Describe { .. } | HostCall::Servers {}) {
+            if !matches!(call, HostCall::Describe { .. } | HostCall::Check { .. } | HostCall::Servers {}) {
                 self.spend()?;
             }
             match call {
@@ -241,6 +253,7 @@ impl HostCalls for RunCalls {
                     .await
                 }
                 HostCall::Describe { server, names } => json(&self.runner.discovery.describe(&server, &names, self.language)?),
+                HostCall::Check { calls } => json(&self.written_faults(&calls)),
                 HostCall::Servers {} => json(&self.runner.discovery.server_names()),
                 HostCall::Save { value } => self.save(&value).await,
                 HostCall::Load { id } => self.load(id).await,

@@ -8,6 +8,7 @@ mod asking_over_http;
 mod at_terminal;
 mod audit;
 mod auth;
+mod before_start;
 mod canaries;
 mod client;
 mod commands;

@@ -200,6 +200,13 @@ fn progress_and_logs_come_with_the_request_that_is_open() {
         .map(|params| (params["progressToken"].clone(), params["progress"].clone()))
         .collect();
     assert_eq!(told.first().unwrap().0, "first", "{told:?}");
+    let of_second = told.iter().filter(|(token, _)| *token == "second");
+    assert!(
+        of_second
+            .map(|(_, progress)| progress.as_f64().unwrap())
+            .is_sorted_by(|one, other| one < other),
+        "{told:?}"
+    );
     assert_eq!(*told.last().unwrap(), (json!("second"), json!(4.0)), "{told:?}");
     let logs: Vec<_> = of("notifications/message").collect();
     assert_eq!(logs, [&json!({"level": "error", "logger": "time_.fake", "data": 1})]);

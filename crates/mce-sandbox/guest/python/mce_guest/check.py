@@ -5,21 +5,26 @@ told at once.
 """
 
 import ast
+import builtins
 import sys
 
 from .failures import CallError, Refused, similar
 from .guard import guard
 from .servers import OfType, faults_of
+from .written import Writer, constants, pointer
+
+# Calls whose arguments the host looks at.
+_WRITTEN_CALLS = 100
 
 
-def check(tree, servers, has_guard=False):
+def check(tree, servers, has_guard=False, inputs=()):
     """Raises Refused for a function, an argument, a literal or a field that does not exist, and for what cannot work here."""
     try:
         imports = _Imports()
         imports.visit(tree)
         found = guard(tree) if has_guard else []
-        if imports.functions or imports.modules:
-            found += _faults(tree, imports, servers)
+        if imports.functions or imports.modules or imports.stars:
+            found += _faults(tree, imports, servers, inputs)
     except RecursionError:
         # A very deep tree is not checked beforehand; each call is checked when it is made.
         return
@@ -29,8 +34,9 @@ def check(tree, servers, has_guard=False):
         raise first
 
 
-def _faults(tree, imports, servers):
+def _faults(tree, imports, servers, inputs):
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls += [paged for call in calls if (paged := _paged(call, imports))]
     wanted = {}
     for server, name, _, node in imports.functions.values():
         wanted.setdefault(server, {})[name] = node
@@ -42,10 +48,19 @@ def _faults(tree, imports, servers):
             wanted.setdefault(server, {}).setdefault(name, None if server in imports.guarded else call.func)
     for server in {*wanted, *(server for server, _ in imports.modules.values())} & sys.stdlib_module_names:
         servers.insert(server)
+    if len(imports.stars) == 1:
+        # Of what is called and nobody else defines, what the server has is meant.
+        [(server, part)] = imports.stars
+        for call in calls:
+            name = getattr(call.func, "id", None)
+            if name and name not in imports.rebound and name not in imports.functions and not hasattr(builtins, name):
+                imports.functions[name] = server, name, part, None
+                wanted.setdefault(server, {}).setdefault(name, None)
     found, stubs = [], {}
     for server, names in wanted.items():
         stubs[server] = _stubs(servers, server, names, found)
-    known = {}
+    known, written, single = {}, [], _single_values(tree)
+    writer = Writer(constants(single, tree, inputs))
     for call in calls:
         called = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in ("with_headers", "with_content") else call.func
         if call in of_modules:
@@ -56,9 +71,21 @@ def _faults(tree, imports, servers):
             continue
         stub = stubs[server].get(name)
         if stub is not None:
-            found += _call_faults(call, stub)
+            faults = _call_faults(call, stub)
+            found += [fault for _, fault in faults]
+            written.append((call, stub, _written(call, stub, {name for name, _ in faults}, writer)))
             known[call] = stub, part == "aio", called is not call.func
-    return found + _Uses(tree, known).found
+    return found + _Uses(tree, known, single).found + _host_faults(servers.host, written)
+
+
+def _paged(call, imports):
+    """The first call that `paginate(function, {...})` makes."""
+    is_paged = isinstance(call.func, ast.Name) and call.func.id in imports.paginators and call.func.id not in imports.rebound
+    match call.args if is_paged else ():
+        case [function, ast.Dict(keys, values)] if all(isinstance(key, ast.Constant) and type(key.value) is str for key in keys):
+            arguments = [ast.keyword(key.value, value) for key, value in zip(keys, values)]
+            return ast.copy_location(ast.Call(function, [], arguments), call)
+    return None
 
 
 def _stubs(servers, server, names, found):
@@ -74,11 +101,44 @@ def _stubs(servers, server, names, found):
     return known
 
 
+def _is_open(call):
+    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+
+
 def _call_faults(call, stub):
-    is_open = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+    """What is wrong with a call, each with the argument that it is about, if it is about the value of one."""
+    is_open = _is_open(call)
     args = [] if is_open else [_literal(node) for node in call.args]
     kwargs = {k.arg: _literal(k.value) for k in call.keywords if k.arg}
-    return [Refused(message, call.lineno, hint, stub["function"]) for message, hint in faults_of(stub, args, kwargs, is_open, True)]
+    faults = faults_of(stub, args, kwargs, is_open, True)
+    return [(name, Refused(message, call.lineno, hint, stub["function"])) for message, hint, name in faults]
+
+
+def _written(call, stub, faulty, writer):
+    """The arguments of a call that are written out and not yet found wrong, and the pointers of what is not known in them."""
+    names = [p["name"] for p in stub["parameters"]]
+    nodes = {} if _is_open(call) else dict(zip(names, call.args))
+    nodes.update((k.arg, k.value) for k in call.keywords if k.arg in names)
+    writer.unknown, arguments = [], {}
+    for name, node in nodes.items():
+        path = f"/{pointer(name)}"
+        value = None if name in faulty else writer.read(node, path)
+        if value is not None:
+            arguments[name] = value
+    return arguments, writer.unknown
+
+
+def _host_faults(host, written):
+    """What the host, which has the schemas, finds wrong with arguments that are written out."""
+    written = [(call, stub, arguments, unknown) for call, stub, (arguments, unknown) in written if arguments][:_WRITTEN_CALLS]
+    if not written:
+        return []
+    try:
+        found = host.check([(stub["function"], arguments, unknown) for _, stub, arguments, unknown in written])
+    except CallError:
+        # Each call is checked when it is made.
+        return []
+    return [Refused(text, call.lineno, None, stub["function"]) for (call, stub, *_), texts in zip(written, found) for text in texts]
 
 
 def _literal(node):
@@ -127,10 +187,10 @@ class _Guarded(ast.NodeVisitor):
 class _Uses(_Guarded):
     """How the values of known calls are used: awaited or not, and by which fields."""
 
-    def __init__(self, tree, known):
+    def __init__(self, tree, known, names):
         self.known = known
         self.found = []
-        self.names = _single_values(tree)
+        self.names = names
         self.visit(tree)
 
     def _tell(self, node, message, hint, stub):
@@ -250,6 +310,10 @@ class _Imports(_Guarded):
     def __init__(self):
         self.functions = {}
         self.modules = {}
+        # Names of `paginate`.
+        self.paginators = set()
+        # Servers of which all functions are imported.
+        self.stars = []
         self.guarded = set()
         self.rebound = set()
 
@@ -259,7 +323,11 @@ class _Imports(_Guarded):
             return
         for alias in node.names:
             bound = alias.asname or alias.name
-            if part in ("functions", "aio") and alias.name != "*":
+            if node.module == "mce" and alias.name in ("paginate", "apaginate"):
+                self.paginators.add(bound)
+            elif part in ("functions", "aio") and alias.name == "*":
+                self.stars.append((server, part))
+            elif part in ("functions", "aio"):
                 if bound in self.functions and self.functions[bound][:3] != (server, alias.name, part):
                     self.rebound.add(bound)
                 if not self._is_guarded:

@@ -52,6 +52,15 @@ class Host:
         fields = b'"op":"describe","server":%s,"names":%s' % (_json(server), _json(names))
         return _result(self.channel.request(lambda number: b'{"id":%d,%s}' % (number, fields)))
 
+    def check(self, calls):
+        """What is certainly wrong with arguments that the text writes out: a list of texts for each call."""
+        calls = [{"function": function, "arguments": arguments, "unknown": unknown} for function, arguments, unknown in calls]
+        try:
+            text = _json(calls)
+        except (values.ValueProblem, values.TooLarge):
+            return []
+        return _result(self.channel.request(lambda number: b'{"id":%d,"op":"check","calls":%s}' % (number, text)))
+
     def save(self, value):
         """Keeps a value; gives its id."""
         try:

@@ -25,41 +25,42 @@ _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list:
 
 def arguments_of(stub, args, kwargs):
     """The named arguments of a call, in the order of the signature. Raises ArgumentError."""
-    for message, hint in faults_of(stub, args, kwargs):
+    for message, hint, _ in faults_of(stub, args, kwargs):
         raise ArgumentError(message, function=stub["function"], hint=hint)
     return {**dict(zip([p["name"] for p in stub["parameters"]], args)), **kwargs}
 
 
 def faults_of(stub, args, kwargs, is_open=False, is_written=False):
-    """What is wrong with the arguments of a call: (message, hint) of each. An open call may have further arguments. Types are
+    """What is wrong with the arguments of a call: (message, hint, name) of each, with the name of an argument whose value is
+    wrong. An open call may have further arguments. Types are
     looked at only where they are written in the text: the host looks at those of values."""
     parameters = stub["parameters"]
     names = [p["name"] for p in parameters]
     function = stub["function"]
     if len(args) > len(names):
         plural = "argument" if len(names) == 1 else "arguments"
-        yield f"`{function}` takes {len(names)} {plural}, not {len(args)}", stub["signature"]
+        yield f"`{function}` takes {len(names)} {plural}, not {len(args)}", stub["signature"], None
         return
     given, meant = dict(zip(names, args)), set()
     for name, value in kwargs.items():
         if name not in names and not stub.get("open"):
             meant.add(similar(name, names))
             hint = did_you_mean(name, names) or f"its arguments: {', '.join(f'`{n}`' for n in names) or 'none'}"
-            yield f"`{function}` has no argument `{name}`", hint
+            yield f"`{function}` has no argument `{name}`", hint, None
         elif name in given:
-            yield f"`{function}` got `{name}` twice", None
+            yield f"`{function}` got `{name}` twice", None, None
         else:
             given[name] = value
     missing = [p["name"] for p in parameters if p["required"] and p["name"] not in given and p["name"] not in meant]
     if missing and not is_open:
         listed = ", ".join(f"`{name}`" for name in missing)
-        yield f"`{function}` needs {listed}", stub["signature"]
+        yield f"`{function}` needs {listed}", stub["signature"], None
     for parameter in parameters:
         if parameter["name"] in given:
             value = given[parameter["name"]]
             fault = _wrong_literal(function, parameter, value) or is_written and _wrong_type(parameter, value)
             if fault:
-                yield fault
+                yield *fault, parameter["name"]
 
 
 def _wrong_literal(function, parameter, value):

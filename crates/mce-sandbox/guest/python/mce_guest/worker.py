@@ -88,7 +88,7 @@ def _run(message, servers, provided):
         tree = program.parse(source)
         if message.get("has_outline"):
             return _result(values.encode(outline.outline(tree), limit), [])
-        check.check(tree, servers, message["has_guard"])
+        check.check(tree, servers, message["has_guard"], message["params"])
         value = program.run(tree, source, message["params"], provided)
         program.finish_calls(servers.host.channel)
         contents = []

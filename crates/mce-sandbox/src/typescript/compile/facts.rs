@@ -3,17 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use oxc::ast::ast::{
-    Argument as Given, CallExpression, Expression, IdentifierReference, ImportDeclaration, ImportDeclarationSpecifier, ObjectPropertyKind,
-    Program, PropertyKey, Statement,
+    Argument as Given, BindingPattern, CallExpression, Expression, IdentifierReference, ImportDeclaration, ImportDeclarationSpecifier,
+    MemberExpression, ObjectPropertyKind, Program, PropertyKey, Statement, UnaryOperator, VariableDeclaration, VariableDeclarator,
 };
 use oxc::ast_visit::{Visit, walk};
 use oxc::semantic::{Scoping, SymbolId};
-use oxc::span::GetSpan as _;
+use oxc::span::{GetSpan as _, Span};
 use oxc::syntax::symbol::SymbolFlags;
 use serde_json::Value;
 
 use super::line_of;
+use super::noted::HERE;
 use super::uses::{Unguarded, Use, Uses};
+use super::written::{Writer, Written};
+
+/// The module of helpers, and the one of them that calls functions of servers itself.
+const HELPERS: &str = "mce";
+const PAGINATE: &str = "paginate";
 
 /// The module of all servers.
 pub(in crate::typescript) const SERVERS: &str = "mce:servers";
@@ -93,6 +99,8 @@ pub(in crate::typescript) struct Argument {
     pub(in crate::typescript) literal: Option<Value>,
     /// The type of a value that is written out, by its name in JSON.
     pub(in crate::typescript) kind: Option<&'static str>,
+    /// Its value as far as it is written out.
+    pub(in crate::typescript) written: Written,
 }
 
 /// Reads a program whose names have been resolved.
@@ -100,12 +108,21 @@ pub(super) fn collect(program: &Program<'_>, scoping: &Scoping, source: &str, ha
     let mut imports = Vec::new();
     let mut servers = BTreeMap::new();
     let mut namespaces = BTreeSet::new();
+    let mut paginators = BTreeSet::new();
     for statement in &program.body {
         match statement {
             Statement::ImportDeclaration(import) if import.import_kind.is_value() => {
                 imports.push(read_import(import, source));
                 if import.source.value == SERVERS {
                     bind_servers(import, &mut servers, &mut namespaces);
+                } else if import.source.value == HELPERS {
+                    let named = import.specifiers.iter().flatten();
+                    paginators.extend(named.filter_map(|named| match named {
+                        ImportDeclarationSpecifier::ImportSpecifier(named) if named.imported.name() == PAGINATE => {
+                            named.local.symbol_id.get()
+                        }
+                        _ => None,
+                    }));
                 }
             }
             Statement::ExportFromDeclaration(export) => imports.push(Import {
@@ -121,6 +138,10 @@ pub(super) fn collect(program: &Program<'_>, scoping: &Scoping, source: &str, ha
         source,
         servers,
         namespaces,
+        paginators,
+        functions: BTreeMap::new(),
+        writer: Writer::new(scoping),
+        is_const: false,
         found: Vec::new(),
     };
     calls.visit_program(program);
@@ -185,10 +206,54 @@ struct Calls<'s> {
     servers: BTreeMap<SymbolId, String>,
     /// Local names of all servers together.
     namespaces: BTreeSet<SymbolId>,
+    /// Local names of `paginate`.
+    paginators: BTreeSet<SymbolId>,
+    /// Constants that were taken out of a server, with what they are there.
+    functions: BTreeMap<SymbolId, (Receiver, String)>,
+    writer: Writer<'s>,
+    /// Of the declaration around.
+    is_const: bool,
     found: Vec<Call>,
 }
 
 impl Calls<'_> {
+    /// Remembers what a declaration takes out of a server.
+    fn note_functions(&mut self, declarator: &VariableDeclarator<'_>) {
+        let (BindingPattern::ObjectPattern(pattern), Some(value)) = (&declarator.id, &declarator.init) else {
+            return;
+        };
+        let value = match value {
+            // What `noted` has put around it.
+            Expression::CallExpression(call) if call.callee.is_specific_id(HERE) => call.arguments.first().and_then(Given::as_expression),
+            value => Some(value),
+        };
+        let Some(receiver) = value.and_then(|value| self.receiver(value)) else {
+            return;
+        };
+        for property in &pattern.properties {
+            let BindingPattern::BindingIdentifier(bound) = &property.value else {
+                continue;
+            };
+            if let (Some(name), Some(symbol)) = (property.key.static_name(), bound.symbol_id.get()) {
+                self.functions.insert(symbol, (receiver.clone(), name.into_owned()));
+            }
+        }
+    }
+
+    /// The function that is called, and where its name stands.
+    fn called(&self, callee: &Expression<'_>) -> Option<(Receiver, String, Span)> {
+        if let Expression::Identifier(name) = callee {
+            let (receiver, function) = self.functions.get(&self.symbol(name)?)?;
+            return Some((receiver.clone(), function.clone(), name.span));
+        }
+        let member = callee.as_member_expression()?;
+        let span = match member {
+            MemberExpression::StaticMemberExpression(member) => member.property.span,
+            other => other.span(),
+        };
+        Some((self.receiver(member.object())?, member.static_property_name()?.to_owned(), span))
+    }
+
     fn symbol(&self, name: &IdentifierReference<'_>) -> Option<SymbolId> {
         self.scoping.get_reference(name.reference_id.get()?).symbol_id()
     }
@@ -216,22 +281,42 @@ impl<'a> Visit<'a> for Calls<'_> {
         if call.optional {
             return;
         }
-        let Expression::StaticMemberExpression(member) = &call.callee else {
-            return;
+        // The first call that `paginate(server.function, {...})` makes.
+        let is_paged = matches!(&call.callee, Expression::Identifier(name) if self.symbol(name).is_some_and(|symbol| self.paginators.contains(&symbol)));
+        let (called, arguments) = match call.arguments.as_slice() {
+            [function, object @ Given::ObjectExpression(_), ..] if is_paged => (
+                function.as_expression().and_then(|function| self.called(function)),
+                std::slice::from_ref(object),
+            ),
+            arguments => (self.called(&call.callee), arguments),
         };
-        if let Some(receiver) = self.receiver(&member.object) {
+        if let Some((receiver, function, span)) = called {
             self.found.push(Call {
                 receiver,
-                function: member.property.name.to_string(),
-                arguments: read_arguments(&call.arguments),
-                line: line_of(self.source, member.property.span().start as usize),
+                function,
+                arguments: read_arguments(arguments, &self.writer),
+                line: line_of(self.source, span.start as usize),
                 start: call.span.start,
             });
         }
     }
+
+    fn visit_variable_declaration(&mut self, declaration: &VariableDeclaration<'a>) {
+        self.is_const = declaration.kind.is_const();
+        walk::walk_variable_declaration(self, declaration);
+    }
+
+    fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
+        let is_const = self.is_const;
+        walk::walk_variable_declarator(self, declarator);
+        if is_const {
+            self.note_functions(declarator);
+            self.writer.note(declarator);
+        }
+    }
 }
 
-fn read_arguments(given: &[Given<'_>]) -> Arguments {
+fn read_arguments(given: &[Given<'_>], writer: &Writer<'_>) -> Arguments {
     match given {
         [] => Arguments::None,
         [Given::ObjectExpression(object)] => {
@@ -244,6 +329,7 @@ fn read_arguments(given: &[Given<'_>]) -> Arguments {
                             name,
                             literal: literal(&property.value),
                             kind: kind(&property.value),
+                            written: writer.read(&property.value, 0),
                         }),
                         None => is_open = true,
                     },
@@ -265,7 +351,7 @@ fn read_arguments(given: &[Given<'_>]) -> Arguments {
     }
 }
 
-fn property_name(key: &PropertyKey<'_>) -> Option<String> {
+pub(super) fn property_name(key: &PropertyKey<'_>) -> Option<String> {
     match key {
         PropertyKey::StaticIdentifier(name) => Some(name.name.to_string()),
         PropertyKey::StringLiteral(text) => Some(text.value.to_string()),
@@ -286,10 +372,18 @@ fn kind(value: &Expression<'_>) -> Option<&'static str> {
     }
 }
 
-fn literal(value: &Expression<'_>) -> Option<Value> {
+pub(super) fn literal(value: &Expression<'_>) -> Option<Value> {
     match value {
         Expression::StringLiteral(text) => Some(text.value.as_str().into()),
+        Expression::TemplateLiteral(text) => text.single_quasi().map(|text| text.as_str().into()),
         Expression::BooleanLiteral(literal) => Some(literal.value.into()),
+        Expression::UnaryExpression(unary) if unary.operator == UnaryOperator::UnaryNegation => match literal(&unary.argument)? {
+            Value::Number(number) => match number.as_i64() {
+                Some(whole) => Some((-whole).into()),
+                None => serde_json::Number::from_f64(-number.as_f64()?).map(Value::Number),
+            },
+            _ => None,
+        },
         Expression::NumericLiteral(number) if number.value.fract() == 0.0 && number.value.abs() < 9e15 => {
             #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
             let whole = number.value as i64;

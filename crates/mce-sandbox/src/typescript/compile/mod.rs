@@ -10,6 +10,7 @@ mod noted;
 mod outline;
 mod positions;
 mod uses;
+mod written;
 
 use std::path::Path;
 
@@ -27,6 +28,7 @@ pub(super) use self::facts::{Argument, Arguments, Call, Facts, Import, Receiver}
 pub(super) use self::outline::outline;
 pub(super) use self::positions::Positions;
 pub(super) use self::uses::Used;
+pub(super) use self::written::pointer;
 use crate::ErrorKind;
 
 /// The name of the program's module, as it stands in stack traces.
