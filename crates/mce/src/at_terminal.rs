@@ -1,7 +1,7 @@
 //! Somebody at a terminal, who may be asked whether a call is made.
 
 use std::io::IsTerminal as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use mce_broker::{
@@ -9,7 +9,7 @@ use mce_broker::{
 };
 use rustix::termios::{QueueSelector, tcflush};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::terminal::Terminal;
 use crate::waiting_clock::WaitingClock;
@@ -96,17 +96,38 @@ pub(crate) fn is_there() -> bool {
 /// Asks on standard error, and reads the answer from standard input; none if that ends. Anything but a yes is a no, and what was
 /// typed before the question is there is no answer to it.
 pub(crate) async fn ask_person(terminal: Terminal, question: &str) -> Option<ApprovalAnswer> {
+    let mut typed = typed().lock().await;
     if let Err(error) = tcflush(std::io::stdin(), QueueSelector::IFlush) {
         tracing::debug!("what was typed before the question counts: {error}");
     }
+    while typed.try_recv().is_ok() {}
     terminal.note(format!(
         "\n{question}\n\nAllow it? `y` once, `always` for this function, anything else is a no:"
     ));
-    let mut lines = BufReader::new(tokio::io::stdin()).lines();
-    let line = lines.next_line().await.ok().flatten()?;
+    let line = typed.recv().await?;
     Some(match line.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => ApprovalAnswer::Once,
         "always" => ApprovalAnswer::Always,
         _ => ApprovalAnswer::Deny,
+    })
+}
+
+/// Lines that are typed, read by one thread for all questions: a read of a question's own, which cannot be given up, would take
+/// the answer to the next question.
+fn typed() -> &'static tokio::sync::Mutex<UnboundedReceiver<String>> {
+    static TYPED: OnceLock<tokio::sync::Mutex<UnboundedReceiver<String>>> = OnceLock::new();
+    TYPED.get_or_init(|| {
+        let (sender, receiver) = unbounded_channel();
+        let read = move || {
+            for line in std::io::stdin().lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("typed".to_owned()).spawn(read) {
+            tracing::error!("nothing can be read from the terminal: {error}");
+        }
+        tokio::sync::Mutex::new(receiver)
     })
 }

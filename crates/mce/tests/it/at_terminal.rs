@@ -144,6 +144,21 @@ fn what_is_typed_before_a_question_is_no_answer_to_it() {
 }
 
 #[test]
+fn an_answer_is_for_the_question_that_is_there_also_after_one_that_nobody_answered() {
+    let api = api();
+    let project = project(&api, "policies:\n- {function: delete_item, decide: ask}\n").with("MCE_APPROVAL_SECONDS", "3");
+    let late =
+        "from shop.functions import delete_item\ntry: delete_item(id='1')\nexcept Exception as e: print(e)\nresult = delete_item(id='2')";
+    project.write("late.py", late);
+    let mut seen = Seen::start(&project, &["exec", "late.py"]);
+    seen.wait_for(PROMPT, 2);
+    seen.types("y\n");
+    let (text, code) = seen.end();
+    let deleted: Vec<String> = api.requests().into_iter().map(|request| request.target).collect();
+    assert_eq!((code, deleted), (0, vec!["/v1/items/2".to_owned()]), "{text}");
+}
+
+#[test]
 fn whoever_watches_is_asked_about_each_call_that_comes() {
     let api = api();
     let project = project(&api, "");
