@@ -3,6 +3,7 @@
 //! On the host: this file and `jail`. In the jail: all others. A program is compiled (`compile`), checked against the
 //! catalog (`check`), run (`run`), and its value becomes JSON (`values`); what it finds defined is `guest/typescript`.
 
+mod arguments;
 mod channel;
 mod check;
 mod compile;
