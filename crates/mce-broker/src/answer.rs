@@ -269,6 +269,8 @@ fn api_error(answer: &RawAnswer, reading: Reading<'_>) -> CallError {
     let mut message = format!("the API answered {status} {reason}").trim_end().to_owned();
     if answer.is_off_host {
         message.push_str(", a redirect to another host, which is not followed");
+    } else if answer.is_off_base {
+        message.push_str(", a redirect out of the base URL, which is not followed: the credentials would go there");
     }
     let body = (!text.is_empty()).then(|| Box::new(serde_json::from_str(&text).unwrap_or(Value::String(text))));
     let error = CallError::new(

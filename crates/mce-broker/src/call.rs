@@ -17,7 +17,7 @@ use crate::audit::Audit;
 use crate::base_url::BaseUrl;
 use crate::call_error::{BrokerError, CallError};
 use crate::connection::Clients;
-use crate::credential::{Credentials, credentials_for};
+use crate::credential::{Credentials, credentials_for, is_withheld};
 use crate::digest::Digests;
 use crate::function_source::{FoundFunction, FunctionSource};
 use crate::http::{Http, assemble};
@@ -221,10 +221,21 @@ impl Broker {
         reach::check_host(&self.allowed_hosts, &self.private_names, server, &base)?;
         let person = self.upstreams.api_session(&server.name);
         let scheme = |name: &str| found.security_schemes.get(name).cloned();
-        let credentials = credentials_for(server, target, scheme, person.as_ref())?;
+        let credentials_of = |server: &ServerSettings| {
+            let credentials = if is_withheld(server, target, &self.allowed_hosts) {
+                Credentials::withheld(server)
+            } else {
+                credentials_for(server, target, scheme, person.as_ref())?
+            };
+            let base_path = base.path.clone();
+            Ok::<_, CallError>(Credentials { base_path, ..credentials })
+        };
+        let credentials = credentials_of(server)?;
         if let Some(address) = request.page {
             let own_pairs = credentials.query_names(&base);
             (parts.path, parts.query) = page::follow((&parts.method, &parts.path), address, &base, &own_pairs)?;
+        } else {
+            credentials.stand_alone_in(&mut parts, function, &base)?;
         }
         // What cannot be sent is refused before anybody is asked.
         let assembled = assemble(&base, parts.clone(), &credentials).map_err(|error| self.without_secrets(error))?;
@@ -233,7 +244,7 @@ impl Broker {
         let ready = async {
             let filled = self.upstreams.vault().filled(server).await?;
             let Cow::Owned(whole) = &filled else { return Ok((filled, None)) };
-            let credentials = credentials_for(whole, target, scheme, person.as_ref())?;
+            let credentials = credentials_of(whole)?;
             let assembled = assemble(&base, parts.clone(), &credentials).map_err(|error| self.without_secrets(error))?;
             Ok((filled, Some((credentials, assembled))))
         };

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mce_config::{ConnectionSettings, ServerSettings};
-use reqwest::{Certificate, ClientBuilder, Identity, Proxy, Url};
+use reqwest::{Certificate, Client, ClientBuilder, Identity, Proxy, Url};
 
-use crate::http::{Http, chain};
+use crate::http::{Http, chain, install_crypto};
 
 /// Bytes of a file with certificates.
 const MAX_FILE_BYTES: u64 = 4 << 20;
@@ -57,7 +57,7 @@ pub(crate) fn going_by(mut builder: ClientBuilder, way: &ConnectionSettings) -> 
         builder = builder.tls_certs_merge(certificates);
     }
     if let (Some(file), Some(key)) = (&way.client_cert, &way.client_key) {
-        let unusable = |reason: String| format!("`tls.client_cert` cannot be used: `{}`: {reason}", file.display());
+        let unusable = |reason: String| unusable_certificate(file, &reason);
         let mut pem = read(file).map_err(unusable)?;
         pem.push(b'\n');
         pem.extend_from_slice(key.expose().as_bytes());
@@ -76,6 +76,51 @@ pub(crate) fn going_by(mut builder: ClientBuilder, way: &ConnectionSettings) -> 
     Ok(builder)
 }
 
+/// What is wrong with the files of `tls`, before a connection needs them; it names the key. A client's key that a command
+/// or the keyring gives is not looked at.
+pub fn tls_fault(server: &ServerSettings) -> Option<String> {
+    let way = ConnectionSettings {
+        proxy: None,
+        ..server.connection.clone()
+    };
+    let is_whole = way.client_key.as_ref().is_none_or(|key| key.sources().next().is_none());
+    install_crypto();
+    if is_whole {
+        build(Client::builder, &way).err()
+    } else {
+        let file = way.client_cert.as_deref();
+        let unreadable = file.and_then(|file| Some(unusable_certificate(file, &read(file).err()?)));
+        build(Client::builder, &way.without_client()).err().or(unreadable)
+    }
+}
+
+/// A client that goes this way.
+///
+/// # Errors
+///
+/// What cannot be used, in words for a person.
+pub(crate) fn build(builder: impl Fn() -> ClientBuilder, way: &ConnectionSettings) -> Result<Client, String> {
+    let error = match going_by(builder(), way)?.build() {
+        Ok(client) => return Ok(client),
+        Err(error) => error,
+    };
+    // The TLS library looks at a client's certificate only now, and does not say whose it is.
+    let is_of_client = going_by(builder(), &way.without_client())?.build().is_ok();
+    Err(match way.client_cert.as_deref().filter(|_| is_of_client) {
+        Some(file) => unusable_certificate(file, &chain(&error)),
+        None => chain(&error),
+    })
+}
+
+fn unusable_certificate(file: &Path, reason: &str) -> String {
+    let hint = if reason.contains("UnsupportedCertVersion") {
+        " (it has to be X.509 version 3)"
+    } else {
+        ""
+    };
+    format!("`tls.client_cert` cannot be used: `{}`: {reason}{hint}", file.display())
+}
+
 fn read(file: &Path) -> Result<Vec<u8>, String> {
     let size = fs_err::metadata(file).map_err(|error| error.kind().to_string())?;
     if !size.is_file() || size.len() > MAX_FILE_BYTES {
@@ -88,6 +133,26 @@ fn read(file: &Path) -> Result<Vec<u8>, String> {
 pub(crate) fn proxy_host(way: &ConnectionSettings) -> Option<String> {
     let url: Url = way.proxy.as_ref()?.expose().parse().ok()?;
     url.host_str().map(str::to_owned)
+}
+
+/// What is wrong with the proxy of a connection that could not be made, and where the proxy is from.
+pub(crate) fn proxy_trouble(way: &ConnectionSettings, error: &reqwest::Error) -> Option<(String, String)> {
+    const UNREACHED: [&str; 3] = ["tcp connect error", "dns error", "failed to create underlying connection"];
+    let url: Url = way.proxy.as_ref()?.expose().parse().ok().filter(|_| error.is_connect())?;
+    let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
+    // Without user and password.
+    let shown = format!("the proxy `{}://{}{port}`", url.scheme(), url.host_str()?);
+    let causes = chain(error);
+    let what = if error.is_timeout() {
+        "did not answer in time"
+    } else if UNREACHED.iter().any(|words| causes.contains(words)) {
+        "cannot be reached"
+    } else if causes.contains("authorization required") {
+        "wants a user and a password, or others"
+    } else {
+        "did not let the connection through"
+    };
+    Some((format!("{shown} {what}"), format!("the proxy is that of {}", way.proxy_place)))
 }
 
 /// What is wrong with the certificates of a connection that failed, and which key says otherwise. By the words of the TLS

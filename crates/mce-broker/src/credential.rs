@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use mce_catalog::function::{HttpTarget, Location, SecurityScheme};
-use mce_config::{Auth, Credential, Secret, ServerSettings, TokenPlace};
+use mce_catalog::function::{Function, HttpTarget, Location, SecurityScheme};
+use mce_config::{Auth, Credential, Secret, ServerSettings, TokenPlace, is_secret_header};
+use percent_encoding::percent_decode_str;
 use url::Url;
 
+use crate::allowed_hosts::AllowedHosts;
 use crate::api_login::{self, ClientLogin, Granted, NeededLogin, TokenAt};
 use crate::base_url::BaseUrl;
 use crate::call_error::CallError;
 use crate::digest::DigestUser;
 use crate::oauth::Session;
-use crate::request::encode;
+use crate::request::{RequestParts, encode};
 use crate::scopes::Needed;
 
 /// What is added to a request.
@@ -33,11 +35,64 @@ pub(crate) struct Credentials {
     pub(crate) logins: Vec<NeededLogin>,
     /// The scopes that the operation needs.
     pub(crate) needed: Option<Needed>,
+    /// The path below which they may be sent; empty for all of the host.
+    pub(crate) base_path: String,
     /// What to do if the API refuses the call: the document asks for something that is not configured.
     pub(crate) advice: Option<String>,
 }
 
 impl Credentials {
+    /// None, for a place that a document alone names.
+    pub(crate) fn withheld(server: &ServerSettings) -> Self {
+        let fields = server.extra_headers.iter().filter(|(name, value)| !is_secret_header(name, value));
+        Self {
+            headers: fields.cloned().collect(),
+            advice: Some(format!(
+                "the document puts this function at another host than its first server, where no credentials go: add that host to \
+                 `MCE_ALLOWED_DOMAINS`, or set `servers.{}.base_url`",
+                server.name
+            )),
+            ..Self::default()
+        }
+    }
+
+    /// Whether a request with these may go to this path of the same host.
+    pub(crate) fn may_go_to(&self, path: &str) -> bool {
+        let has_none = self.headers.is_empty() && self.query.is_empty() && self.cookies.is_empty() && self.digest.is_none();
+        let below = path.strip_prefix(self.base_path.as_str());
+        has_none || below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Takes out of a request what declared parameters would put beside a credential of the same name.
+    ///
+    /// # Errors
+    ///
+    /// `Argument` if an argument adds a pair of that name which no parameter declares.
+    pub(crate) fn stand_alone_in(&self, parts: &mut RequestParts, function: &Function, base: &BaseUrl) -> Result<(), CallError> {
+        let cookies = self.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+        let cookies = cookies.flat_map(|(_, value)| value.expose().split(';'));
+        let cookies: Vec<String> = cookies.chain(self.cookies.iter().map(Secret::expose)).map(name_of).collect();
+        let query: Vec<String> = self.query_names(base).iter().map(|name| name_of(name)).collect();
+        let places = [
+            (&mut parts.query, query, Location::Query),
+            (&mut parts.cookies, cookies, Location::Cookie),
+        ];
+        for (pairs, own, location) in places {
+            let is_own = |pair: &String| pair.split(';').any(|pair| own.contains(&name_of(pair)));
+            let declares = |name: &str| {
+                let mut declared = function.parameters.iter().filter(|parameter| parameter.location == location);
+                declared.any(|parameter| parameter.original.eq_ignore_ascii_case(name))
+            };
+            if let Some(pair) = pairs.iter().find(|pair| is_own(pair) && !declares(&name_of(pair))) {
+                let name: String = name_of(pair).chars().take(100).collect();
+                let message = format!("an argument adds `{name}`, which is the name of the credential that is sent with every call");
+                return Err(CallError::argument(message).with_hint("leave it out: the credential is added by itself"));
+            }
+            pairs.retain(|pair| !is_own(pair));
+        }
+        Ok(())
+    }
+
     /// These, and what a login gave. What the document and the settings say besides is stronger.
     pub(crate) fn with_login(&self, granted: &Granted) -> Self {
         let mut all = self.clone();
@@ -54,6 +109,23 @@ impl Credentials {
         let pairs = fixed.chain(self.query.iter().map(Secret::expose));
         pairs.filter_map(|pair| pair.split('=').next()).map(str::to_owned).collect()
     }
+}
+
+/// Whether no credential goes to the place of a function: only the document names it, at another host than its first server, and
+/// the list of allowed hosts does not.
+pub(crate) fn is_withheld(server: &ServerSettings, target: &HttpTarget, allowed: &AllowedHosts) -> bool {
+    let is_listed = |url: &Url| url.host().is_some_and(|host| allowed.contains(&host, url.port_or_known_default()));
+    let place = target
+        .base_url
+        .as_deref()
+        .filter(|_| target.is_elsewhere && server.base_url.is_none());
+    place.and_then(|url| Url::parse(url).ok()).is_some_and(|url| !is_listed(&url))
+}
+
+/// The name of a pair, decoded and in lower case: servers differ in whether case matters.
+fn name_of(pair: &str) -> String {
+    let name = pair.split('=').next().unwrap_or_default().trim();
+    percent_decode_str(name).decode_utf8_lossy().to_lowercase()
 }
 
 /// The credentials of one call: `auth`, the first alternative of the document's security for which all is there, and

@@ -11,6 +11,7 @@ use reqwest::Request;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 
 use crate::call_error::CallError;
+use crate::credential::Credentials;
 use crate::http::{Http, RawAnswer};
 
 /// Who proves that they know a password.
@@ -34,14 +35,20 @@ impl Digests {
     /// # Errors
     ///
     /// As [`Http::send`].
-    pub(crate) async fn send(&self, http: &Http, server: &str, request: Request, user: &DigestUser) -> Result<RawAnswer, CallError> {
+    pub(crate) async fn send(
+        &self,
+        (http, credentials): (&Http, &Credentials),
+        server: &str,
+        request: Request,
+        user: &DigestUser,
+    ) -> Result<RawAnswer, CallError> {
         let again = request.try_clone();
         let with_proof = |request: &mut Request| {
             if let Some(known) = self.challenges().get_mut(server) {
                 prove(request, known, user);
             }
         };
-        let answer = http.send_proven(request, with_proof).await?;
+        let answer = http.send_proven(request, credentials, with_proof).await?;
         let new = || (answer.status == 401).then(|| challenge(&answer.headers)).flatten();
         let (Some(challenge), Some(mut trial), Some(again)) = (new(), new(), again) else {
             return Ok(answer);
@@ -51,7 +58,7 @@ impl Digests {
             return Ok(answer);
         }
         self.challenges().insert(server.to_owned(), challenge);
-        http.send_proven(again, with_proof).await
+        http.send_proven(again, credentials, with_proof).await
     }
 
     fn challenges(&self) -> MutexGuard<'_, BTreeMap<String, DigestClient>> {

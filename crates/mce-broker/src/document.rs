@@ -15,7 +15,7 @@ use reqwest::{Client, Url};
 use thiserror::Error;
 use tokio::sync::OnceCell;
 
-use crate::connection::{going_by, proxy_host, tls_trouble};
+use crate::connection::{build, proxy_host, proxy_trouble, tls_trouble};
 use crate::http::{chain, install_crypto, private_address};
 use crate::pinned_resolver::PinnedResolver;
 use crate::reach::is_private;
@@ -31,7 +31,7 @@ const TOTAL: Duration = Duration::from_mins(2);
 /// Fetches documents. The client is made by the first fetch; clones share it.
 #[derive(Debug, Clone)]
 pub struct DocumentFetcher {
-    client: Arc<OnceCell<Client>>,
+    client: Arc<OnceCell<(Client, ConnectionSettings)>>,
     resolver: Arc<PinnedResolver>,
     /// Whose way is gone; else the direct one.
     server: Option<(Arc<Upstreams>, Arc<ServerSettings>)>,
@@ -105,13 +105,15 @@ impl DocumentFetcher {
         }
     }
 
-    async fn client(&self) -> Result<Client, String> {
+    /// The client, and the way that it goes.
+    async fn client(&self) -> Result<(Client, ConnectionSettings), String> {
         let Some((upstreams, server)) = &self.server else {
-            return client(&self.resolver, &ConnectionSettings::default());
+            let direct = ConnectionSettings::default();
+            return Ok((client(&self.resolver, &direct)?, direct));
         };
         let way = upstreams.way_to(server).await;
         let way = way.map_err(|error| format!("{error}; {}", error.hint().unwrap_or_default()))?;
-        client(&Arc::new(self.resolver.with(proxy_host(&way))), &way)
+        Ok((client(&Arc::new(self.resolver.with(proxy_host(&way))), &way)?, way))
     }
 
     /// The bytes at this URL: TLS verified unless the way says otherwise, at most 256 MiB, within two minutes, with at most five redirects, none of
@@ -124,6 +126,11 @@ impl DocumentFetcher {
         let parsed = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let parsed = parsed.ok_or_else(|| DocumentError::Url { url: url.to_owned() })?;
         let shown = shown(&parsed);
+        let made = self.client.get_or_try_init(|| self.client()).await;
+        let (client, way) = made.map_err(|reason| DocumentError::Fetch {
+            url: shown.clone(),
+            reason,
+        })?;
         let failed = |error: &reqwest::Error| match private_address(error) {
             Some(private) => DocumentError::Private {
                 url: shown.clone(),
@@ -131,20 +138,13 @@ impl DocumentFetcher {
             },
             None => DocumentError::Fetch {
                 url: shown.clone(),
-                reason: match tls_trouble(&chain(error)) {
-                    Some((what, hint)) => format!("{what}; {hint}"),
-                    None => chain(error),
+                reason: match (tls_trouble(&chain(error)), proxy_trouble(way, error)) {
+                    (Some((what, hint)), _) => format!("{what}; {hint}"),
+                    (None, Some((what, hint))) => format!("{what}; {hint}"),
+                    (None, None) => chain(error),
                 },
             },
         };
-        let client = self
-            .client
-            .get_or_try_init(|| self.client())
-            .await
-            .map_err(|reason| DocumentError::Fetch {
-                url: shown.clone(),
-                reason,
-            })?;
         let mut response = client.get(parsed).send().await.map_err(|error| failed(&error))?;
         if !response.status().is_success() {
             return Err(DocumentError::Status {
@@ -168,13 +168,15 @@ impl DocumentFetcher {
 
 fn client(resolver: &Arc<PinnedResolver>, way: &ConnectionSettings) -> Result<Client, String> {
     install_crypto();
-    let builder = Client::builder()
-        .user_agent(concat!("mce/", env!("CARGO_PKG_VERSION")))
-        .redirect(Policy::custom(follow))
-        .dns_resolver(Arc::clone(resolver))
-        .timeout(TOTAL)
-        .connect_timeout(Duration::from_secs(10));
-    going_by(builder, way)?.build().map_err(|error| chain(&error))
+    let builder = || {
+        Client::builder()
+            .user_agent(concat!("mce/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::custom(follow))
+            .dns_resolver(Arc::clone(resolver))
+            .timeout(TOTAL)
+            .connect_timeout(Duration::from_secs(10))
+    };
+    build(builder, way)
 }
 
 fn follow(attempt: Attempt<'_>) -> Action {

@@ -16,7 +16,7 @@ use reqwest::{Body, Client, ClientBuilder, Method, Request, Response, Url};
 use crate::base_url::BaseUrl;
 use crate::call::CallLimits;
 use crate::call_error::{CallError, CallErrorKind};
-use crate::connection::{going_by, proxy_host, silent_end, tls_trouble};
+use crate::connection::{build, proxy_host, proxy_trouble, silent_end, tls_trouble};
 use crate::credential::Credentials;
 use crate::pinned_resolver::{PinnedResolver, PrivateAddress};
 use crate::request::RequestParts;
@@ -32,6 +32,8 @@ pub(crate) struct RawAnswer {
     pub(crate) body: Vec<u8>,
     /// It is a redirect that was not followed, because it leads to another host.
     pub(crate) is_off_host: bool,
+    /// It is one that was not followed, because it leads out of the base URL and the credentials would go with it.
+    pub(crate) is_off_base: bool,
 }
 
 /// The client and its limits.
@@ -85,14 +87,14 @@ impl Http {
 
     /// Sends a request and reads its answer.
     ///
-    /// A redirect of a GET or HEAD to the same scheme, host and port is followed, at most five times; all others are
-    /// answers like any other.
+    /// A redirect of a GET or HEAD to the same scheme, host and port is followed, at most five times, below the base URL if
+    /// there are credentials; all others are answers like any other.
     ///
     /// # Errors
     ///
     /// `Timeout`, `Output` for an answer that is too large, `Api` without status if the API cannot be reached.
-    pub(crate) async fn send(&self, request: Request) -> Result<RawAnswer, CallError> {
-        self.send_proven(request, |_| {}).await
+    pub(crate) async fn send(&self, request: Request, credentials: &Credentials) -> Result<RawAnswer, CallError> {
+        self.send_proven(request, credentials, |_| {}).await
     }
 
     /// The same; `prove` adds to each request, those that follow redirects too, what is valid for its place only.
@@ -100,7 +102,12 @@ impl Http {
     /// # Errors
     ///
     /// As [`Http::send`].
-    pub(crate) async fn send_proven(&self, mut request: Request, prove: impl Fn(&mut Request)) -> Result<RawAnswer, CallError> {
+    pub(crate) async fn send_proven(
+        &self,
+        mut request: Request,
+        credentials: &Credentials,
+        prove: impl Fn(&mut Request),
+    ) -> Result<RawAnswer, CallError> {
         let origin = request.url().origin();
         let is_head = *request.method() == Method::HEAD;
         let is_safe = is_head || *request.method() == Method::GET;
@@ -110,13 +117,19 @@ impl Http {
             let response = self.execute(request).await?;
             let location = redirect(response.status().as_u16(), response.headers(), response.url());
             let is_off_host = location.as_ref().is_some_and(|location| location.origin() != origin);
-            if let (Some(mut again), Some(location), false) = (again, location, is_off_host) {
+            let may_go_to = |location: &Url| !is_off_host && credentials.may_go_to(location.path());
+            let is_off_base = !is_off_host && location.as_ref().is_some_and(|location| !may_go_to(location));
+            if let (Some(mut again), Some(location)) = (again, location.filter(may_go_to)) {
                 *again.url_mut() = location;
                 request = again;
                 continue;
             }
             let answer = self.read(response, is_head).await?;
-            return Ok(RawAnswer { is_off_host, ..answer });
+            return Ok(RawAnswer {
+                is_off_host,
+                is_off_base,
+                ..answer
+            });
         }
         Err(self.too_many_redirects())
     }
@@ -163,6 +176,7 @@ impl Http {
             headers: std::mem::take(response.headers_mut()),
             body,
             is_off_host: false,
+            is_off_base: false,
         })
     }
 
@@ -209,13 +223,19 @@ impl Http {
                 .with_internal(private.to_string());
         }
         let peer = self.peer;
-        let (kind, message) = if error.is_timeout() {
-            (CallErrorKind::Timeout, format!("{peer} did not answer in time"))
-        } else if let Some((what, hint)) = tls_trouble(&chain(error)).or_else(|| silent_end(error)) {
+        let causes = chain(error);
+        let owned = |(what, hint): (&str, &str)| (what.to_owned(), hint.to_owned());
+        let trouble = tls_trouble(&causes)
+            .map(owned)
+            .or_else(|| proxy_trouble(&self.way, error))
+            .or_else(|| silent_end(error).filter(|_| !error.is_timeout()).map(owned));
+        let (kind, message) = if let Some((what, hint)) = trouble {
             let kind = CallErrorKind::Api { status: None, body: None };
             let message = format!("{peer} cannot be reached: {what}");
-            let internal = format!("{message}: {}", chain(error));
+            let internal = format!("{message}: {causes}");
             return CallError::new(kind, message).with_hint(hint).with_internal(internal);
+        } else if error.is_timeout() {
+            (CallErrorKind::Timeout, format!("{peer} did not answer in time"))
         } else if error.is_connect() {
             (CallErrorKind::Api { status: None, body: None }, format!("{peer} cannot be reached"))
         } else if error.is_builder() {
@@ -226,7 +246,7 @@ impl Http {
                 format!("the connection to {peer} broke"),
             )
         };
-        let internal = format!("{message}: {}", chain(error));
+        let internal = format!("{message}: {causes}");
         CallError::new(kind, message).with_internal(internal)
     }
 }
@@ -335,8 +355,7 @@ pub(crate) fn lasting_client(connect: Duration, resolver: &Arc<PinnedResolver>, 
 }
 
 fn client(connect: Duration, resolver: &Arc<PinnedResolver>, way: &ConnectionSettings) -> Result<Client, String> {
-    let builder = going_by(builder(connect), way)?.dns_resolver(Arc::clone(resolver));
-    builder.build().map_err(|error| chain(&error))
+    build(|| builder(connect).dns_resolver(Arc::clone(resolver)), way)
 }
 
 /// What all clients have in common: they go where they are told, directly, and follow nothing by themselves.

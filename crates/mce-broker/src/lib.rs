@@ -21,6 +21,7 @@ mod function_source;
 mod hex;
 mod http;
 mod json_text;
+mod member_names;
 mod nearest;
 mod oauth;
 mod pace;
@@ -50,9 +51,10 @@ mod vault;
 mod written;
 
 pub use answer::{Answer, AnswerValue};
-pub use audit::{AuditFault, AuditReader, AuditReport, RunEnd, RunRecord, is_under_way, verify_audit};
+pub use audit::{AuditFault, AuditReader, AuditReport, RunEnd, RunRecord, is_under_way, rfc3339, verify_audit};
 pub use call::{Broker, BrokerOptions, CallLimits, CallRequest, Caller, Naming};
 pub use call_error::{BrokerError, CallError, CallErrorKind};
+pub use connection::tls_fault;
 pub use document::{DocumentError, DocumentFetcher};
 pub use fetch::{FetchAnswer, FetchRequest};
 pub use function_source::{CatalogSource, FoundFunction, FunctionSource};
@@ -61,6 +63,7 @@ pub use policy::{
     ApprovalAnswer, ApprovalError, Approvals, BudgetUse, Decision, Explanation, KeptApproval, PassedRule, PendingApproval, RuleFault,
     escaped, is_glob_match, rule_faults, scope,
 };
+pub use reach::host_without_credentials;
 pub use recipe_runs::{ReadyRecipe, RecipeRuns};
 pub use recipes::{NewRecipe, Recipe, RecipeError, Recipes};
 pub use results::{ResultError, ResultLimits, Results};

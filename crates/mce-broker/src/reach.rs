@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use mce_catalog::function::HttpTarget;
 use mce_config::{Auth, Location, Origin, ServerSettings};
 use url::{Host, Url};
 
@@ -10,6 +11,7 @@ use crate::address::{is_metadata, is_public};
 use crate::allowed_hosts::{AllowedHosts, without_dot};
 use crate::base_url::BaseUrl;
 use crate::call_error::CallError;
+use crate::credential::{has_credential, is_withheld};
 
 /// Endings of names that are of private networks by themselves. (RFC 6761, 6762, 8375; ICANN SAC-113; common use)
 const LOCAL_ENDINGS: [&str; 9] = [
@@ -91,6 +93,14 @@ pub(crate) fn check_host(allowed: &AllowedHosts, private: &PrivateNames, server:
     Err(CallError::policy(format!("the document of `{name}` {told}"))
         .with_hint(format!("set `servers.{name}.base_url` in the configuration{hint}"))
         .with_internal(format!("the document of `{name}` {told}: `{}`", base.host())))
+}
+
+/// The host of a function to which none of the server's credentials go, if there are any and the document alone names that host.
+pub fn host_without_credentials(server: &ServerSettings, target: &HttpTarget, allowed_domains: &[String]) -> Option<String> {
+    let has_some = has_credential(server) || !server.credentials.is_empty();
+    let is_withheld = has_some && is_withheld(server, target, &AllowedHosts::new(allowed_domains));
+    let place = target.base_url.as_deref().filter(|_| is_withheld)?;
+    Some(Url::parse(place).ok()?.host_str()?.to_owned())
 }
 
 /// Whether a host is known to be none of the Internet without looking it up.

@@ -1,9 +1,14 @@
 //! What a JSON Schema validator found, in words for the caller: where, what was given, what is allowed.
 
+use std::collections::BTreeSet;
+
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::paths::LocationSegment;
 use serde_json::Value;
+
+use crate::member_names::Schema;
+use crate::nearest::nearest;
 
 /// Faults told of one argument.
 const MAX_FAULTS: usize = 4;
@@ -14,13 +19,13 @@ const MAX_SHOWN: usize = 60;
 /// Alternatives within alternatives that are looked into.
 const MAX_DEPTH: usize = 4;
 
-/// One sentence on all faults of a value, which the caller calls `name`.
-pub(crate) fn describe_faults<'a>(name: &str, faults: impl Iterator<Item = ValidationError<'a>>) -> String {
-    let described: Vec<_> = faults.take(MAX_FAULTS).map(|fault| describe(name, &fault, 0)).collect();
+/// One sentence on all faults of a value of this schema, which the caller calls `name`.
+pub(crate) fn describe_faults<'a>(name: &str, of: Schema<'_>, faults: impl Iterator<Item = ValidationError<'a>>) -> String {
+    let described: Vec<_> = faults.take(MAX_FAULTS).map(|fault| describe((name, of), &fault, 0)).collect();
     described.join("; ")
 }
 
-fn describe(name: &str, fault: &ValidationError<'_>, depth: usize) -> String {
+fn describe((name, of): (&str, Schema<'_>), fault: &ValidationError<'_>, depth: usize) -> String {
     let place = place(name, fault);
     let given = show(fault.instance());
     match fault.kind() {
@@ -29,19 +34,14 @@ fn describe(name: &str, fault: &ValidationError<'_>, depth: usize) -> String {
         Kind::Constant { expected_value } => format!("{place}: {given} is not {}", show(expected_value)),
         Kind::Required { property } => format!("{place}: member `{}` is missing", bare(property)),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            let names: Vec<_> = unexpected.iter().take(MAX_LISTED).map(|name| format!("`{}`", cut(name))).collect();
-            format!(
-                "{place}: {} {} not allowed",
-                names.join(", "),
-                if unexpected.len() == 1 { "is" } else { "are" }
-            )
+            format!("{place}: {}", not_allowed(unexpected, &of.members_at(fault)))
         }
         Kind::AdditionalItems { limit } => format!("{place}: more than {limit} items"),
         Kind::UnevaluatedItems { .. } => format!("{place}: too many items"),
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => match nearest_alternative(context).filter(|_| depth < MAX_DEPTH) {
             None => format!("{place}: {given} fits none of the alternatives"),
             Some(faults) => {
-                let inner: Vec<_> = faults.iter().take(2).map(|fault| describe(name, fault, depth + 1)).collect();
+                let inner: Vec<_> = faults.iter().take(2).map(|fault| describe((name, of), fault, depth + 1)).collect();
                 format!(
                     "{place}: fits none of {} alternatives; the nearest: {}",
                     context.len(),
@@ -62,7 +62,10 @@ fn describe(name: &str, fault: &ValidationError<'_>, depth: usize) -> String {
         Kind::MinProperties { limit } => format!("{place}: fewer than {limit} members"),
         Kind::MaxProperties { limit } => format!("{place}: more than {limit} members"),
         Kind::Pattern { pattern } => format!("{place}: {given} does not match `{}`", cut(pattern)),
-        Kind::PropertyNames { error } => format!("{place}: a member's name is not allowed: {}", describe(name, error, depth + 1)),
+        Kind::PropertyNames { error } => format!(
+            "{place}: a member's name is not allowed: {}",
+            describe((name, of), error, depth + 1)
+        ),
         Kind::UniqueItems => format!("{place}: an item occurs twice"),
         Kind::Contains => format!("{place}: an item that is needed is missing"),
         Kind::Format { format } => format!("{place}: {given} has not the format `{}`", cut(format)),
@@ -75,6 +78,31 @@ fn describe(name: &str, fault: &ValidationError<'_>, depth: usize) -> String {
             format!("{place}: {given} is too hard to match with its pattern")
         }
     }
+}
+
+/// Members that the schema does not take, and what may have been meant.
+fn not_allowed(unexpected: &[String], known: &BTreeSet<String>) -> String {
+    let quoted = |name: &str| format!("`{}`", cut(name));
+    let names: Vec<_> = unexpected.iter().take(MAX_LISTED).map(|name| quoted(name)).collect();
+    let refused = format!(
+        "{} {} not allowed",
+        names.join(", "),
+        if unexpected.len() == 1 { "is" } else { "are" }
+    );
+    let near = |name: &String| nearest(name, known.iter().map(String::as_str));
+    let meant: BTreeSet<_> = unexpected.iter().take(MAX_LISTED).filter_map(near).map(quoted).collect();
+    if !meant.is_empty() {
+        return format!("{refused}; did you mean {}?", Vec::from_iter(meant).join(", "));
+    }
+    if known.is_empty() {
+        return refused;
+    }
+    let listed: Vec<_> = known.iter().take(MAX_LISTED).map(|name| quoted(name)).collect();
+    let more = match known.len() - listed.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{refused}; there are {}{more}", listed.join(", "))
 }
 
 /// The alternative that most likely was meant: not of another type altogether, with the deepest and the fewest faults.

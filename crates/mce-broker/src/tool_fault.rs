@@ -14,6 +14,7 @@ use crate::arguments::preferred;
 use crate::call::CallRequest;
 use crate::call_error::CallError;
 use crate::function_source::FoundFunction;
+use crate::member_names::Schema;
 use crate::nearest::nearest;
 use crate::schema_fault::{cut_to, describe_faults, list, type_names};
 use crate::validate::FunctionValidators;
@@ -97,7 +98,7 @@ impl<'a> Refused<'a> {
             .collect();
         for (name, value) in given {
             match find(name) {
-                Some((index, parameter)) => faults.extend(self.value_faults(index, self.name(parameter), value)),
+                Some((index, parameter)) => faults.extend(self.value_faults(index, parameter, value)),
                 None if self.tool.accepts_more => {}
                 None => faults.push(self.unexpected(name)),
             }
@@ -109,7 +110,7 @@ impl<'a> Refused<'a> {
             faults.extend(
                 validator
                     .iter_errors(&whole)
-                    .map(|fault| describe_faults("arguments", std::iter::once(fault))),
+                    .map(|fault| describe_faults("arguments", self.schema(&self.tool.input), std::iter::once(fault))),
             );
         }
         faults
@@ -123,10 +124,16 @@ impl<'a> Refused<'a> {
         }
     }
 
-    fn value_faults(self, index: usize, name: &str, value: &Value) -> Vec<String> {
+    fn value_faults(self, index: usize, parameter: &'a Parameter, value: &Value) -> Vec<String> {
         let validator = self.validators.of_parameter(index);
         let faults = validator.into_iter().flat_map(|validator| validator.iter_errors(value));
-        faults.map(|fault| value_fault(name, fault)).collect()
+        let (name, schema) = (self.name(parameter), self.schema(&parameter.schema));
+        faults.map(|fault| value_fault(name, schema, fault)).collect()
+    }
+
+    fn schema(self, schema: &'a Value) -> Schema<'a> {
+        let types = &self.found.types;
+        Schema { schema, types }
     }
 
     fn write_expected(self, text: &mut String) {
@@ -164,7 +171,7 @@ impl<'a> Refused<'a> {
     }
 }
 
-fn value_fault(name: &str, fault: ValidationError<'_>) -> String {
+fn value_fault(name: &str, schema: Schema<'_>, fault: ValidationError<'_>) -> String {
     let is_itself = fault.instance_path().is_empty();
     match fault.kind() {
         Kind::Type { kind } if is_itself => {
@@ -175,7 +182,7 @@ fn value_fault(name: &str, fault: ValidationError<'_>) -> String {
             )
         }
         Kind::Enum { options } if is_itself => format!("Invalid value for \"{name}\": must be one of {}", list(options)),
-        _ => describe_faults(name, std::iter::once(fault)),
+        _ => describe_faults(name, schema, std::iter::once(fault)),
     }
 }
 

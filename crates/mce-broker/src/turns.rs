@@ -77,8 +77,8 @@ impl Broker {
         while let Some(request) = next.take() {
             let copy = request.try_clone();
             let outcome = match &credentials.digest {
-                Some(user) => self.digests.send(http, &function.server, request, user).await,
-                None => http.send(request).await,
+                Some(user) => self.digests.send((http, credentials), &function.server, request, user).await,
+                None => http.send(request, credentials).await,
             };
             self.pace.note(&function.server, health(&outcome));
             let answer = outcome.map_err(|error| error.after_attempts(again.attempts()))?;

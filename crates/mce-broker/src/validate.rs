@@ -12,6 +12,7 @@ use crate::arguments::{Argument, BodyArgument};
 use crate::call_error::CallError;
 use crate::file_value::{is_file, is_surely_file, read_file};
 use crate::function_source::FoundFunction;
+use crate::member_names::Schema;
 use crate::schema_fault::describe_faults;
 use crate::written::Written;
 
@@ -106,7 +107,8 @@ impl FunctionValidators {
 
     /// What is certainly wrong with a parameter's value.
     pub(crate) fn parameter_faults(&self, index: usize, name: &str, written: Written<'_>) -> Option<String> {
-        certain_faults(self.of_parameter(index)?, name, written)
+        let schema = &self.found.function.parameters.get(index)?.schema;
+        certain_faults(self.of_parameter(index)?, (name, self.with_types(schema)), written)
     }
 
     /// What is certainly wrong with a body, in whatever form it is sent: then of the first form.
@@ -120,7 +122,9 @@ impl FunctionValidators {
                 BodyFormat::Multipart | BodyFormat::Text | BodyFormat::Binary => false,
             };
             let validator = cell.get_or_init(|| self.build(&variant.schema)).as_ref()?;
-            let fault = is_readable.then(|| certain_faults(validator, "body", written)).flatten()?;
+            let fault = is_readable
+                .then(|| certain_faults(validator, ("body", self.with_types(&variant.schema)), written))
+                .flatten()?;
             first.get_or_insert(fault);
         }
         first
@@ -190,7 +194,9 @@ impl FunctionValidators {
     fn check(&self, cell: Option<&OnceLock<Option<Validator>>>, schema: &Value, name: &str, value: &Value) -> Result<(), String> {
         let validator = cell.and_then(|cell| cell.get_or_init(|| self.build(schema)).as_ref());
         match validator {
-            Some(validator) if !validator.is_valid(value) => Err(describe_faults(name, validator.iter_errors(value))),
+            Some(validator) if !validator.is_valid(value) => {
+                Err(describe_faults(name, self.with_types(schema), validator.iter_errors(value)))
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -256,6 +262,11 @@ impl FunctionValidators {
         binary.map(|(name, _)| name.clone()).collect()
     }
 
+    fn with_types<'s>(&'s self, schema: &'s Value) -> Schema<'s> {
+        let types = &self.found.types;
+        Schema { schema, types }
+    }
+
     fn type_word(&self, schema: &Value) -> Option<String> {
         merged(schema, &self.found.types)
             .get("type")
@@ -268,10 +279,10 @@ fn is_merge_patch(variant: &BodyVariant) -> bool {
     variant.media_type.starts_with("application/merge-patch+json")
 }
 
-fn certain_faults(validator: &Validator, name: &str, written: Written<'_>) -> Option<String> {
+fn certain_faults(validator: &Validator, (name, of): (&str, Schema<'_>), written: Written<'_>) -> Option<String> {
     let faults = validator.iter_errors(written.value).take(MAX_LOOKED_AT);
     let faults = faults.filter(|fault| written.is_certain(fault));
-    Some(describe_faults(name, faults)).filter(|text| !text.is_empty())
+    Some(describe_faults(name, of, faults)).filter(|text| !text.is_empty())
 }
 
 /// Whether a file says that it has the media type of this form.

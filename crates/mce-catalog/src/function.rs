@@ -317,6 +317,9 @@ pub struct HttpTarget {
     /// The operation's base URL by the document: absolute, variables replaced by their defaults, no final slash.
     /// A configured base URL wins over it. `None` if the document has none, or one that cannot be made absolute.
     pub base_url: Option<String>,
+    /// The base URL is at another host than that of the document's first server.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_elsewhere: bool,
     /// Media types of the answers, for `Accept`, preferred first; empty if unknown.
     pub accepts: Vec<String>,
     /// What an item of an answer in `text/event-stream` is.

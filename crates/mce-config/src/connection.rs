@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use url::Url;
 
+use crate::expand::expand;
 use crate::field::Field;
 use crate::nearest::suggestion;
 use crate::reader::Reader;
 use crate::secret_source::is_source;
+use crate::source::Source;
 use crate::yaml::{Kind, Node};
 use crate::{ConfigError, Secret};
 
@@ -29,6 +31,8 @@ pub struct ConnectionSettings {
     pub is_unverified: bool,
     /// `proxy`: a URL with `http`, `https`, `socks5` or `socks5h`, which may hold a user and a password.
     pub proxy: Option<Secret>,
+    /// Where `proxy` stands, and the variables in it; empty without one.
+    pub proxy_place: String,
 }
 
 impl ConnectionSettings {
@@ -105,8 +109,31 @@ pub(crate) fn read_connection(
     }
     if let Some(field) = proxy.filter(|field| !field.is_blank()) {
         settings.proxy = Some(read_proxy(reader, &format!("{at}.proxy"), &field)?);
+        settings.proxy_place = place_of(&field);
     }
     Ok(settings)
+}
+
+/// Where a field stands, and the variables that it names.
+fn place_of(field: &Field) -> String {
+    let text = match &field.node.kind {
+        Kind::Scalar(text) => text,
+        Kind::Null | Kind::List(_) | Kind::Map(_) => "",
+    };
+    // Programs are told it, too: of the file the name is enough.
+    let place = match (&field.place.source, field.place.line) {
+        (Source::File { file, key }, Some(line)) => {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            format!("{name}:{line}: {key}")
+        }
+        (source, _) => source.to_string(),
+    };
+    let variables = expand(text, |_| None).variables;
+    let named: Vec<_> = variables.iter().map(|name| format!("`${{{name}}}`")).collect();
+    match named.as_slice() {
+        [] => format!("`{place}`"),
+        named => format!("`{place}` ({})", named.join(", ")),
+    }
 }
 
 /// A text is the key's file.
@@ -159,6 +186,7 @@ mod tests {
         );
         let (settings, report) = bench.load();
         let way = &settings.servers[0].connection;
+        assert_eq!(way.proxy_place, "`mce.yaml:5: servers.shop.proxy` (`${PROXY_PASSWORD}`)");
         assert_eq!(way.ca_file.as_deref(), Some(bench.directory.path().join("ca.pem").as_path()));
         assert!(way.client_key.as_ref().unwrap().text().starts_with("-----BEGIN") && !way.is_unverified);
         assert_eq!(way.proxy.as_ref().unwrap().text(), "socks5h://me:hidden-pass@proxy.example:1080");

@@ -346,6 +346,14 @@ impl Reader<'_> {
         self.list_of(key, field, |texts| mask_arguments(texts.iter().map(|text| text.shown.as_str())))
     }
 
+    /// A command that prints a secret, whose arguments may be secret themselves: only the program is shown.
+    pub(crate) fn secret_command(&mut self, key: &str, field: &Field) -> Result<Vec<String>, ConfigError> {
+        self.list_of(key, field, |texts| {
+            let program = texts.iter().take(1).map(|text| text.shown.clone());
+            program.chain((texts.len() > 1).then(|| MASK.to_owned())).collect()
+        })
+    }
+
     fn list_of(&mut self, key: &str, field: &Field, shown: fn(&[Text]) -> Vec<String>) -> Result<Vec<String>, ConfigError> {
         let items = field.clone().into_items("a list of texts")?;
         let texts: Vec<Text> = items.iter().map(|item| self.expand(item, "a text")).collect::<Result<_, _>>()?;

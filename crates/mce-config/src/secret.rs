@@ -116,13 +116,17 @@ impl Secret {
         Self::with_parts(format!("{prefix}{}", self.text), parts)
     }
 
-    /// Whether its secret part, which is the last word or a variable's value, is too short to be cut out of answers.
+    /// Whether its secret part, which is what stands after a scheme or a variable's value, is too short to be cut out of answers.
     pub(crate) fn is_short(&self) -> bool {
         if !self.later.is_empty() {
             return false;
         }
-        let last = self.text.split_whitespace().last().unwrap_or_default();
-        let mut parts = self.parts.iter().map(String::as_str).chain([last]);
+        let text = self.text.trim();
+        let secret = match text.split_once(char::is_whitespace) {
+            Some((scheme, secret)) if scheme.bytes().all(|byte| byte.is_ascii_alphabetic()) => secret.trim(),
+            _ => text,
+        };
+        let mut parts = self.parts.iter().map(String::as_str).chain([secret]);
         parts.any(|part| part.len() < MIN_SECRET_BYTES)
     }
 }
@@ -159,6 +163,19 @@ mod tests {
                 Secret::new(text).without_prefix("Authorization:") == Secret::new(expected),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn a_secret_with_a_blank_is_one_secret() {
+        for (text, is_short) in [
+            ("HKsecret+/= q\"7", false),
+            ("Bearer abc", true),
+            ("Bearer abcd", false),
+            ("abc", true),
+            ("correct horse x", false),
+        ] {
+            assert_eq!(Secret::new(text).is_short(), is_short, "{text}");
         }
     }
 

@@ -145,7 +145,7 @@ pub(crate) fn read_source(reader: &mut Reader<'_>, key: &str, field: Field) -> R
     match kind.as_str() {
         "file" => reader.path(&key, &value).map(Written::File),
         "command" => {
-            let mut words = reader.arguments(&key, &value)?;
+            let mut words = reader.secret_command(&key, &value)?;
             let Some(program) = words.first_mut().filter(|program| !program.is_empty()) else {
                 return Err(value.refuse("a list of a program and its arguments", "an empty one"));
             };
@@ -301,6 +301,10 @@ mod tests {
             );
             assert_eq!(value(&bench.load().0.servers[0]).sources().count(), 1, "{written}");
         }
+        assert_eq!(
+            with("'${secret:b}'", &[]).shown("secrets.b.command"),
+            "./give, *** <- mce.yaml: secrets.b.command"
+        );
         let source = value(&with("'${secret:b}'", &[]).load().0.servers[0]).sources().next().cloned();
         let Some(SecretSource::Command { words, directory }) = source else {
             panic!()

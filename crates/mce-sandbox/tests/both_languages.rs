@@ -239,6 +239,31 @@ async fn what_has_no_json_form_is_an_error_that_says_where() {
 }
 
 #[tokio::test]
+async fn a_helper_that_is_not_imported_is_told_with_its_import() {
+    check(
+        options(),
+        &[
+            (
+                "result = load('r_1')",
+                "result = await load('r_1')",
+                json!({"error": {"type": "exception", "hint": "import"}}),
+            ),
+            (
+                "result = parallel(lambda: 1)",
+                "result = await parallel(() => 1)",
+                json!({"error": {"type": "exception", "hint": "parallel"}}),
+            ),
+            (
+                "result = paralel(lambda: 1)",
+                "result = await paralel(() => 1)",
+                json!({"error": {"type": "exception", "hint": "did you mean `parallel`?"}}),
+            ),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn errors_name_type_line_source_and_what_to_do() {
     check(
         options(),

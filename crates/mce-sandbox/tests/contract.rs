@@ -201,8 +201,23 @@ async fn errors_name_type_line_source_and_what_to_do() {
         ("from demo.functions import get_item\nawait get_item(id='1')", json!({"type": "argument", "line": 2, "hint": "leave out `await`, or import it from `demo.aio`"})),
         ("from demo.functions import get_item\nf = get_item\nawait f(id='1')", json!({"type": "exception", "line": 3, "hint": AT_ONCE})),
         ("import asyncio\nfrom demo.functions import get_item\nawait asyncio.gather(get_item(id='1'))", json!({"type": "exception", "line": 3, "hint": AT_ONCE})),
+        ("import multiprocessing\nmultiprocessing.Pool(2)", json!({"type": "exception", "line": 2, "hint": "programs are one process: use `concurrent.futures.ThreadPoolExecutor`, or `from mce import parallel`"})),
         ("def main(a): pass", json!({"type": "exception", "message": "TypeError: main() missing 1 required positional argument: 'a'"})),
         ("class E(Exception):\n    def __str__(self):\n        raise ValueError\nraise E", json!({"type": "exception", "message": "E: (its text cannot be read)", "line": 4})),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn pools_of_threads_work_by_each_of_their_names() {
+    let used = "result = pool.map(lambda n: n * 2, range(4))";
+    let several = format!("from multiprocessing.pool import ThreadPool\nwith ThreadPool(2) as pool:\n    {used}");
+    let dummy = format!("from multiprocessing.dummy import Pool\nwith Pool(2) as pool:\n    {used}");
+    let lock = "import multiprocessing\nwith multiprocessing.Lock():\n    result = [0, 2, 4, 6]";
+    check_values(&[
+        (&several, json!([0, 2, 4, 6])),
+        (&dummy, json!([0, 2, 4, 6])),
+        (lock, json!([0, 2, 4, 6])),
     ])
     .await;
 }

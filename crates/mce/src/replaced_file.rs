@@ -30,6 +30,9 @@ pub(crate) fn replace(file: &Path, old: Option<&str>, new: &str, copies: Option<
     let Some(old) = old else {
         // What is there by now was written by another program.
         written.persist_noclobber(&target).map_err(|error| changed_or(error.error))?;
+        if let Some(copies) = copies {
+            note_made(copies, &fs_err::canonicalize(&target)?)?;
+        }
         return Ok(None);
     };
     let metadata = writable(&target)?;
@@ -39,6 +42,8 @@ pub(crate) fn replace(file: &Path, old: Option<&str>, new: &str, copies: Option<
     if fs_err::read(&target)? != old.as_bytes() {
         return Err(changed());
     }
+    // A file that was made here was nothing at first.
+    let copies = copies.filter(|folder| !mark_of(folder, &target).exists());
     let copy = copies.map(|folder| kept(folder, &target, old)).transpose()?;
     written.persist(&target).map_err(|error| error.error)?;
     if let Some(copy) = copy
@@ -49,6 +54,46 @@ pub(crate) fn replace(file: &Path, old: Option<&str>, new: &str, copies: Option<
         return Ok(None);
     }
     Ok(copy)
+}
+
+/// Removes a file that [`replace`] has made, unless it holds something else than `old` by now. Gives whether it did.
+///
+/// # Errors
+///
+/// If it cannot be removed.
+pub(crate) fn remove_made(file: &Path, old: &str, copies: &Path) -> io::Result<bool> {
+    let target = target_of(file)?;
+    let mark = mark_of(copies, &target);
+    if !mark.exists() || fs_err::read(&target)? != old.as_bytes() {
+        return Ok(false);
+    }
+    fs_err::remove_file(&target)?;
+    fs_err::remove_file(&mark)?;
+    Ok(true)
+}
+
+/// Whether [`replace`] has made a file.
+pub(crate) fn is_made(file: &Path, copies: &Path) -> bool {
+    target_of(file).is_ok_and(|target| mark_of(copies, &target).exists())
+}
+
+/// Where it stands that a file was made here: beside the place of its copy.
+fn mark_of(copies: &Path, target: &Path) -> PathBuf {
+    let mut mark = copy_of(copies, target).into_os_string();
+    mark.push(".made");
+    mark.into()
+}
+
+fn note_made(copies: &Path, target: &Path) -> io::Result<()> {
+    let mark = mark_of(copies, target);
+    let folder = mark.parent().unwrap_or(copies);
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    fs_err::write(&mark, "")
+}
+
+/// Where the copy of a file is: at the path that the file has below the root.
+fn copy_of(copies: &Path, target: &Path) -> PathBuf {
+    copies.join(target.strip_prefix("/").unwrap_or(target))
 }
 
 /// Whether [`replace`] can be expected to work, by what is there now. Nothing is written.
@@ -96,8 +141,7 @@ fn target_of(file: &Path) -> io::Result<PathBuf> {
 
 /// The copy of a file, which is made if there is none.
 fn kept(copies: &Path, target: &Path, text: &str) -> io::Result<PathBuf> {
-    // At the path that the file has below the root.
-    let copy = copies.join(target.strip_prefix("/").unwrap_or(target));
+    let copy = copy_of(copies, target);
     if copy.exists() {
         return Ok(copy);
     }

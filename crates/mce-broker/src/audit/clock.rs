@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const DAY: u64 = 86_400;
 
 /// `2026-01-31T12:00:00.000Z`. (RFC 3339)
-pub(super) fn rfc3339(time: SystemTime) -> String {
+pub fn rfc3339(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let second = since.as_secs() % DAY;
     let (hour, minute, second, millisecond) = (second / 3_600, second / 60 % 60, second % 60, since.subsec_millis());

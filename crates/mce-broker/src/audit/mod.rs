@@ -21,6 +21,7 @@ use mce_catalog::function::{Effect, Function};
 use mce_config::{AuditArguments, AuditSettings, AuditSync};
 use serde_json::{Value, json};
 
+pub use self::clock::rfc3339;
 use self::log::Log;
 pub(crate) use self::questions::Recorded;
 pub use self::read::{AuditReader, is_under_way};
@@ -277,7 +278,7 @@ impl Audit {
     fn record(&self, event: &str, run: &RunContext, function: &str) -> Value {
         let number = CALLS.fetch_add(1, Ordering::Relaxed);
         let mut record = json!({
-            "time": clock::rfc3339(SystemTime::now()),
+            "time": rfc3339(SystemTime::now()),
             "event": event,
             "call": format!("{}-{number:x}", *PROCESS),
             "run": run.id,
@@ -355,7 +356,7 @@ impl Begun<'_> {
         ];
         remove(&mut self.record, &told_before);
         self.set("event", json!(self.end_event));
-        self.set("time", json!(clock::rfc3339(SystemTime::now())));
+        self.set("time", json!(rfc3339(SystemTime::now())));
         self.set("ms", json!(u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)));
         // The end of what is not on record would be a riddle.
         if self.is_recorded {

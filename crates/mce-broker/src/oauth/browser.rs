@@ -95,24 +95,15 @@ impl BrowserLogin {
         issuer(&self.found.metadata)
     }
 
-    /// Waits for the browser to come back: the URL that it was sent to. May be dropped and called again.
+    /// Waits for a browser to come back: the URL that it was sent to, which may be an answer to another login. May be dropped and
+    /// called again.
     ///
     /// # Errors
     ///
     /// [`LoginError::NotInTime`] after ten minutes.
     pub async fn answer(&mut self) -> Result<String, LoginError> {
-        let waiting = async {
-            loop {
-                match self.listener.next().await {
-                    // Others may call this port, too.
-                    Some(url) if query(&url, "state") == query(&self.url, "state") => return Some(url.to_string()),
-                    Some(_) => {}
-                    None => return None,
-                }
-            }
-        };
-        let answer = timeout(PERSON_TIME, waiting).await.ok().flatten();
-        answer.ok_or(LoginError::NotInTime {
+        let answer = timeout(PERSON_TIME, self.listener.next()).await.ok().flatten();
+        answer.map(String::from).ok_or(LoginError::NotInTime {
             minutes: PERSON_TIME.as_secs() / 60,
         })
     }

@@ -5,13 +5,15 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mce_config::{ConnectionSettings, ServerSettings};
+use mce_config::{ConnectionSettings, MIN_SECRET_BYTES, ServerSettings};
 use oauth2::http::Response as HttpResponse;
+use reqwest::header::AUTHORIZATION;
 use reqwest::{Method, Request};
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
 use serde_json::Value;
 use thiserror::Error;
 use tokio::sync::OnceCell;
+use url::form_urlencoded::byte_serialize;
 use url::{Host, Url};
 
 use crate::address::is_public;
@@ -130,9 +132,10 @@ impl GuardedClient {
     ///
     /// The trouble, which is remembered as well.
     pub(super) async fn send(&self, request: Request) -> Result<RawAnswer, Trouble> {
+        let secrets = secrets_in(&request);
         let sent = self.checked(request).await;
         let trouble = match &sent {
-            Ok(answer) => refusal(answer),
+            Ok(answer) => refusal(answer, &secrets),
             Err(trouble) => Some(trouble.clone()),
         };
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
@@ -230,6 +233,30 @@ impl OAuthHttpClient for GuardedClient {
     }
 }
 
+/// What of a request must not be told, whoever says it again: the values of its form that are none of the protocol's words, and
+/// what proves the client.
+fn secrets_in(request: &Request) -> Vec<String> {
+    const SECRET: [&str; 8] = [
+        "client_assertion",
+        "client_secret",
+        "code",
+        "code_verifier",
+        "device_code",
+        "password",
+        "refresh_token",
+        "token",
+    ];
+    let form = request.body().and_then(reqwest::Body::as_bytes).unwrap_or_default();
+    let pairs = url::form_urlencoded::parse(form).filter(|(name, _)| SECRET.contains(&&**name));
+    let mut secrets: Vec<String> = pairs.map(|(_, value)| value.into_owned()).collect();
+    let proof = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    secrets.extend(proof.and_then(|proof| Some(proof.split_once(' ')?.1.to_owned())));
+    let encoded: Vec<String> = secrets.iter().map(|secret| byte_serialize(secret.as_bytes()).collect()).collect();
+    secrets.extend(encoded);
+    secrets.retain(|secret| secret.len() >= MIN_SECRET_BYTES);
+    secrets
+}
+
 /// The pairs of a form without that of RFC 8707.
 fn without_resource(form: &[u8]) -> Vec<u8> {
     let pairs = form.split(|byte| *byte == b'&').filter(|pair| !pair.starts_with(b"resource="));
@@ -237,12 +264,21 @@ fn without_resource(form: &[u8]) -> Vec<u8> {
 }
 
 /// The error of OAuth that an answer is, or that it is an error of another kind. (RFC 6749, 5.2; RFC 7591, 3.2.2)
-fn refusal(answer: &RawAnswer) -> Option<Trouble> {
+///
+/// `secrets` are left out of its words.
+fn refusal(answer: &RawAnswer, secrets: &[String]) -> Option<Trouble> {
     if answer.status < 400 {
         return None;
     }
     let said: Option<Value> = serde_json::from_slice(&answer.body).ok();
-    let text = |name: &str| said.as_ref()?.get(name)?.as_str().map(plain).filter(|text| !text.is_empty());
+    // Before it is cut: half of one would not be found.
+    let without = |text: &str| {
+        secrets
+            .iter()
+            .fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "[redacted]"))
+    };
+    let told = |text: &str| plain(&without(text));
+    let text = |name: &str| said.as_ref()?.get(name)?.as_str().map(told).filter(|text| !text.is_empty());
     let code = text("error");
     let words = match (&code, text("error_description")) {
         (Some(code), Some(description)) => format!("`{code}`: {description}"),
@@ -310,23 +346,42 @@ mod tests {
         assert!(check(public, &["10.0.0.9"], "https://10.0.0.9/token"));
     }
 
-    #[test]
-    fn what_a_server_says_is_one_short_line() {
-        let answer = |status, body: &str| RawAnswer {
+    fn answer(status: u16, body: &str) -> RawAnswer {
+        RawAnswer {
             status,
             headers: reqwest::header::HeaderMap::new(),
             body: body.as_bytes().to_vec(),
             is_off_host: false,
-        };
-        let said = refusal(&answer(
-            400,
-            r#"{"error": "invalid_grant", "error_description": "gone\u001b[2J\nfor good"}"#,
-        ))
+            is_off_base: false,
+        }
+    }
+
+    #[test]
+    fn what_a_server_says_again_of_a_request_is_not_told() {
+        let mut request = Request::new(Method::POST, "https://a.example/token".parse().unwrap());
+        let form = "grant_type=authorization_code&code=c0de%2B1&code_verifier=ver1fier&redirect_uri=http%3A%2F%2F127.0.0.1";
+        *request.body_mut() = Some(form.into());
+        request.headers_mut().insert(AUTHORIZATION, "Basic bWU6czNjcmV0".parse().unwrap());
+        let description = format!("{form}; c0de+1; Basic bWU6czNjcmV0");
+        let body = serde_json::json!({"error": "bad", "error_description": description}).to_string();
+        assert_eq!(
+            refusal(&answer(400, &body), &secrets_in(&request)).unwrap().words,
+            "`bad`: grant_type=authorization_code&code=[redacted]&code_verifier=[redacted]&redirect_uri=http%3A%2F%2F127.0.0.1; \
+             [redacted]; Basic [redacted]"
+        );
+    }
+
+    #[test]
+    fn what_a_server_says_is_one_short_line() {
+        let said = refusal(
+            &answer(400, r#"{"error": "invalid_grant", "error_description": "gone\u001b[2J\nfor good"}"#),
+            &[],
+        )
         .unwrap();
         assert_eq!(said.code.as_deref(), Some("invalid_grant"));
         assert_eq!(said.words, "`invalid_grant`: gone [2J for good");
-        assert_eq!(refusal(&answer(502, "<html>")).unwrap().words, "status 502");
-        assert!(refusal(&answer(200, r#"{"error": "x"}"#)).is_none());
+        assert_eq!(refusal(&answer(502, "<html>"), &[]).unwrap().words, "status 502");
+        assert!(refusal(&answer(200, r#"{"error": "x"}"#), &[]).is_none());
         assert_eq!(plain(&"x".repeat(1000)).len(), MAX_WORDS_CHARS);
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::decision::{DEFAULT, Decision};
 use super::facts::Facts;
 use super::ledger::{ApprovalError, OneYes, Question, Standing};
-use super::text::{arguments_text, question_text};
+use super::text::{ArgumentTexts, TooLong, argument_texts, question_text};
 use crate::call::Broker;
 use crate::call_error::{CallError, CallErrorKind};
 use crate::hex::sha256_hex;
@@ -145,13 +145,13 @@ impl Broker {
         if decision.verdict != Verdict::Ask {
             return Ok((decision, None));
         }
-        let shown = arguments_text(&facts.shown(), |text| self.redactor.json(text).into_owned());
+        let shown = argument_texts(&facts.shown(), |text| self.redactor.json(text).into_owned());
         let run = facts.run;
         let who = json!([run.asker.as_str(), run.client, decision.rule]).to_string();
         let digest = sha256_hex(who + &facts.canonical());
         let question = Question {
             digest: &digest,
-            arguments: shown.as_deref().unwrap_or_default(),
+            arguments: shown.as_ref().map_or("", |texts| &texts.whole),
             ..Question::of(facts, &decision.rule)
         };
         let approvals = &self.policy.approvals;
@@ -168,8 +168,8 @@ impl Broker {
             .map_err(|error| unusable(&error))?
         {
             // A yes to the same call, which was not sent then.
-        } else if let Some(client) = client.filter(|client| client.can_approve()) {
-            approval = Some(self.ask_now(client, facts, question).await?);
+        } else if let (Some(client), Some(arguments)) = (client.filter(|client| client.can_approve()), in_client(run.asker, &shown)) {
+            approval = Some(self.ask_now(client, facts, (question, arguments)).await?);
             place = Place::Here;
         } else {
             self.ask_later(facts, question)?;
@@ -183,13 +183,18 @@ impl Broker {
     }
 
     /// Waits for the person behind the client. No answer is a no.
-    async fn ask_now(&self, client: &Arc<dyn ClientRequests>, facts: &Facts<'_>, question: Question<'_>) -> Result<String, CallError> {
+    async fn ask_now(
+        &self,
+        client: &Arc<dyn ClientRequests>,
+        facts: &Facts<'_>,
+        (question, arguments): (Question<'_>, &str),
+    ) -> Result<String, CallError> {
         let request = ClientRequest {
             key: Some("approval".to_owned()),
             server: String::new(),
             kind: ClientRequestKind::Elicitation,
             params: json!({
-                "message": question_text(facts, question.arguments, question.rule),
+                "message": question_text(facts, arguments, question.rule),
                 "requestedSchema": {
                     "type": "object",
                     "properties": {"decision": {"type": "string", "title": "Decision", "enum": [ONCE, ALWAYS, DENY]}},
@@ -229,14 +234,20 @@ impl Broker {
                 let message = format!("`{}` was not called: it waits for a person's approval, `{id}`", facts.function);
                 Err(CallError::new(CallErrorKind::Approval, message).with_hint(format!(
                     "ask the person to run `mce approve {id}` in a terminal, and make exactly this call again after that; the approval is \
-                     good for one call, within {} s. Calls before this one were made: do not repeat those that write. \
-                     To allow it always, {}",
+                     good for one call, within {} s. To allow it always, {}",
                     time.as_secs(),
                     rule_to_add(facts, question.rule)
                 )))
             }
         }
     }
+}
+
+/// What of the arguments is shown where the call is made; none if the client cannot show what matters. A terminal can show all.
+fn in_client(asker: Asker, shown: &Result<ArgumentTexts, TooLong>) -> Option<&str> {
+    let texts = shown.as_ref().ok()?;
+    let whole = (asker == Asker::Person).then_some(&texts.whole);
+    texts.brief.as_ref().or(whole).map(String::as_str)
 }
 
 /// What the person chose: one of ours, or anything else, which is a no; none without an answer.

@@ -112,7 +112,7 @@ impl Policy {
     ///
     /// `Policy` if not.
     pub(super) fn check_budget(&self, facts: &Facts<'_>, rule: &PolicyRule, spends: bool) -> Result<(), CallError> {
-        let Budget { per_run, per_minute, .. } = rule.budget;
+        let Budget { per_run, .. } = rule.budget;
         let used_up = |limit: u32, time: &str| {
             let calls = if limit == 1 { "call" } else { "calls" };
             let message = format!("{} allows {limit} {calls} {time}, which were made", named(rule));
@@ -136,11 +136,16 @@ impl Policy {
             let message = format!("the calls that {} allows cannot be counted, so that none is made", named(rule));
             CallError::policy(message).with_internal(format!("budget: {error}: {:?}", std::error::Error::source(&error)))
         })?;
-        match reached {
-            Some(limit) if per_minute == Some(limit) => Err(used_up(limit, "in a minute")),
-            Some(limit) => Err(used_up(limit, "in a day")),
-            None => Ok(()),
-        }
+        let Some(reached) = reached else { return Ok(()) };
+        let error = used_up(reached.limit, if reached.time == MINUTE { "in a minute" } else { "in a day" });
+        Err(match reached.wait {
+            Some(wait) => error.with_hint(format!(
+                "one more is possible in {}; its budget is for {}",
+                in_words(wait),
+                scope(rule)
+            )),
+            None => error,
+        })
     }
 
     /// Whether a rule may be used once more in a run, which then counts if it `spends`.
@@ -180,11 +185,20 @@ impl Policy {
     }
 }
 
+/// A time to wait, rounded up: `40 s`, `12 min`, `3 h`.
+fn in_words(wait: Duration) -> String {
+    match wait.as_millis().div_ceil(1_000) {
+        seconds @ 0..=119 => format!("{} s", seconds.max(1)),
+        seconds @ 120..=7_199 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h", seconds.div_ceil(3_600)),
+    }
+}
+
 fn denied(facts: &Facts<'_>, rule: &PolicyRule) -> CallError {
     CallError::policy(format!("{} denies `{}`", named(rule), facts.function)).with_hint(format!(
         "it denies {}; what it does not fit may be allowed. Only a person can change `{}` in the configuration",
         scope(rule),
-        rule.key
+        place_of(rule)
     ))
 }
 
@@ -195,9 +209,14 @@ fn unlisted(facts: &Facts<'_>) -> CallError {
     ))
 }
 
+/// Where a rule stands: `policies[1]`.
+fn place_of(rule: &PolicyRule) -> String {
+    rule.key.replacen('.', "[", 1) + "]"
+}
+
 /// A rule by its name and its place.
 fn named(rule: &PolicyRule) -> String {
-    let place = rule.key.replacen('.', "[", 1) + "]";
+    let place = place_of(rule);
     if rule.name == place {
         format!("the rule `{place}`")
     } else {
@@ -251,6 +270,14 @@ mod tests {
         for _ in 0..2 {
             uses("one", true).unwrap();
         }
+        let run = RunContext::new("one", Asker::Model);
+        let facts = Facts::of_fetch(&run, ("GET", Effect::Read), "https://a.example/", &headers, None);
+        let refused = policy.check_budget(&facts, &rule, false).unwrap_err();
+        let hint = refused.hint().unwrap().to_owned();
+        assert!(
+            hint.starts_with("one more is possible in 60 s") || hint.starts_with("one more is possible in 59 s"),
+            "{hint}"
+        );
         // What the minute refuses does not count for the run.
         for _ in 0..5 {
             assert!(uses("one", true).unwrap_err().contains("in a minute"));
@@ -261,6 +288,18 @@ mod tests {
         assert_eq!(in_run("one"), 1);
         uses("one", true).unwrap();
         assert!(uses("two", true).unwrap_err().contains("in a minute"));
+    }
+
+    #[test]
+    fn times_to_wait_are_rounded_up() {
+        for (wait, words) in [
+            (Duration::from_millis(1), "1 s"),
+            (Duration::from_millis(40_001), "41 s"),
+            (Duration::from_secs(121), "3 min"),
+            (Duration::from_secs(7_201), "3 h"),
+        ] {
+            assert_eq!(in_words(wait), words);
+        }
     }
 
     #[test]

@@ -140,8 +140,8 @@ fn standing(policy: &Policy, facts: &Facts<'_>, (decision, rule): (&Decision, Op
         (Verdict::Allow, Some(rule)) => {
             let limits = limits(rule);
             let asked = (!limits.is_empty()).then(|| policy.approvals.reached(&rule.name, &limits, SystemTime::now()));
-            let limit = asked?.ok().flatten()?;
-            Some((Verdict::Deny, format!("its budget of {limit} is used up")))
+            let reached = asked?.ok().flatten()?;
+            Some((Verdict::Deny, format!("its budget of {} is used up", reached.limit)))
         }
         (Verdict::Allow | Verdict::Deny, _) => None,
     }

@@ -64,7 +64,7 @@ pub struct PendingApproval {
     pub effect: String,
     /// Where it goes; nothing for what runs here.
     pub host: Option<String>,
-    /// The arguments as JSON, without secrets, cut where they are long.
+    /// The arguments as JSON, without secrets; at most a million characters.
     pub arguments: String,
     /// `person` or `model`.
     pub asker: String,

@@ -10,12 +10,14 @@ use super::facts::Facts;
 
 /// Characters of one text among the arguments.
 const MAX_TEXT: usize = 300;
-/// Characters of all arguments.
-const MAX_ARGUMENTS: usize = 4_000;
+/// Characters of all arguments that are shown in a client.
+const MAX_IN_CLIENT: usize = 4_000;
+/// Characters of all arguments that a person can be asked about at all.
+const MAX_ARGUMENTS: usize = 1_000_000;
 /// Letters that are not seen. (Unicode, `Default_Ignorable_Code_Point`)
 const UNSEEN_LETTERS: [char; 4] = ['\u{115f}', '\u{1160}', '\u{3164}', '\u{ffa0}'];
 
-/// The question about a call. `arguments` is what [`arguments_text`] made of them.
+/// The question about a call. `arguments` is what [`argument_texts`] made of them.
 pub(crate) fn question_text(facts: &Facts<'_>, arguments: &str, rule: &str) -> String {
     let client = facts
         .run
@@ -36,18 +38,34 @@ pub(crate) fn question_text(facts: &Facts<'_>, arguments: &str, rule: &str) -> S
     )
 }
 
-/// Arguments in one line, of which long texts are cut in the middle. `redact` takes secrets out of JSON.
+/// Arguments as a person reads them, each in one line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ArgumentTexts {
+    /// At a terminal: all of them. If that is too much, long texts are cut in the middle.
+    pub(crate) whole: String,
+    /// In a client: long texts are cut in the middle. None if it is too long all the same.
+    pub(crate) brief: Option<String>,
+}
+
+/// Arguments as texts. `redact` takes secrets out of JSON.
 ///
 /// # Errors
 ///
 /// Its length, if that is more than a person reads: what is left out could be what matters.
-pub(crate) fn arguments_text(arguments: &Value, redact: impl Fn(&str) -> String) -> Result<String, TooLong> {
+pub(crate) fn argument_texts(arguments: &Value, redact: impl Fn(&str) -> String) -> Result<ArgumentTexts, TooLong> {
     // Secrets go first: half of one would not be found.
     let clean = redact(&arguments.to_string());
     let short = serde_json::from_str::<Value>(&clean).map(shortened);
-    let text = escaped(&short.map_or(clean, |short| short.to_string()));
-    let chars = text.chars().count();
-    if chars > MAX_ARGUMENTS { Err(TooLong { chars }) } else { Ok(text) }
+    let whole = escaped(&clean);
+    let short = escaped(&short.map_or(clean, |short| short.to_string()));
+    let chars = short.chars().count();
+    if chars > MAX_ARGUMENTS {
+        return Err(TooLong { chars });
+    }
+    let brief = (chars <= MAX_IN_CLIENT).then(|| short.clone());
+    let is_whole = whole.chars().count() <= MAX_ARGUMENTS;
+    let whole = if is_whole { whole } else { short };
+    Ok(ArgumentTexts { whole, brief })
 }
 
 /// Arguments that nobody can be asked about.
@@ -109,9 +127,10 @@ mod tests {
     #[test]
     fn arguments_cannot_write_lines_of_their_own_or_turn_them_around() {
         let hostile = json!({"a\nserver: safe": "x\u{202e}evil\r\u{2066}\u{200b}\u{feff}\u{e0041}\u{2028}é中"});
-        let text = arguments_text(&hostile, str::to_owned).unwrap();
+        let texts = argument_texts(&hostile, str::to_owned).unwrap();
+        assert_eq!(texts.brief.as_deref(), Some(texts.whole.as_str()));
         assert_eq!(
-            text,
+            texts.whole,
             r#"{"a\nserver: safe":"x\u202eevil\r\u2066\u200b\ufeff\udb40\udc41\u2028é中"}"#
         );
         assert_eq!(escaped("DELETE /a\n\tb\u{7f}"), "DELETE /a\\u000a\\u0009b\\u007f");
@@ -120,25 +139,35 @@ mod tests {
     #[test]
     fn long_arguments_keep_their_names_start_and_end() {
         let long = json!({"padding": "p".repeat(1_000_000), "target": "production"});
-        let text = arguments_text(&long, str::to_owned).unwrap();
+        let texts = argument_texts(&long, str::to_owned).unwrap();
+        let text = texts.brief.unwrap();
+        assert_eq!(texts.whole, text, "beyond what a terminal shows");
         assert!(
             text.contains("\"target\":\"production\"") && text.contains("characters left out"),
             "{text}"
         );
         // What is not a long text is shown whole, or not at all.
-        for many in [
-            json!([1].repeat(6_000)),
-            (0..800).map(|number| (format!("a{number}"), json!("v"))).collect(),
-        ] {
-            let refused = arguments_text(&json!({"first": many, "amount": 7_777_777, "last": 2}), str::to_owned);
-            assert!(refused.unwrap_err().chars > MAX_ARGUMENTS);
+        let with = |many: Value| argument_texts(&json!({"first": many, "amount": 7_777_777, "last": 2}), str::to_owned);
+        let many = |count: usize| -> [Value; 2] {
+            let members = (0..count).map(|number| (format!("a{number}"), json!("v"))).collect();
+            [json!([1].repeat(count)), members]
+        };
+        for many in many(6_000) {
+            let texts = with(many).unwrap();
+            assert!(texts.brief.is_none() && texts.whole.contains("7777777"));
         }
+        for many in many(600_000) {
+            assert!(with(many).unwrap_err().chars > MAX_ARGUMENTS);
+        }
+        // A terminal shows long texts whole.
+        let texts = argument_texts(&json!({"text": "p".repeat(5_000)}), str::to_owned).unwrap();
+        assert!(texts.whole.len() > 5_000 && texts.brief.unwrap().len() < 1_000);
     }
 
     #[test]
     fn secrets_are_cut_out_before_texts_are() {
         let redact = |text: &str| text.replace("s3cret-value", "***");
-        let text = arguments_text(&json!({"a": format!("{}s3cret-value{}", "x".repeat(195), "y".repeat(500))}), redact).unwrap();
-        assert!(!text.contains("s3c"), "{text}");
+        let texts = argument_texts(&json!({"a": format!("{}s3cret-value{}", "x".repeat(195), "y".repeat(500))}), redact).unwrap();
+        assert!(!texts.whole.contains("s3c") && !texts.brief.unwrap().contains("s3c"));
     }
 }

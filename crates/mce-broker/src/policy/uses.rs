@@ -2,10 +2,20 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::ledger::{ApprovalError, Approvals};
 use crate::state_file::milliseconds;
+
+/// A limit that is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// Uses in `time`.
+    pub(crate) limit: u32,
+    pub(crate) time: Duration,
+    /// Until there may be one more; none where there may be no use at all.
+    pub(crate) wait: Option<Duration>,
+}
 
 impl Approvals {
     /// Counts one use of a rule. Each limit is a number of uses in a time.
@@ -13,7 +23,7 @@ impl Approvals {
     /// # Errors
     ///
     /// The store's; none where a limit is reached: then it is the answer, and nothing is counted.
-    pub(crate) fn spend(&self, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> Result<Option<u32>, ApprovalError> {
+    pub(crate) fn spend(&self, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> Result<Option<Reached>, ApprovalError> {
         let Some(longest) = limits.iter().map(|(_, time)| *time).max() else {
             return Ok(None);
         };
@@ -23,8 +33,8 @@ impl Approvals {
                 "DELETE FROM uses WHERE rule = ?1 AND at_ms <= ?2",
                 params![rule, since(now, longest)],
             )?;
-            if let Some(limit) = reached(&transaction, rule, limits, now)? {
-                return Ok(Some(limit));
+            if let Some(reached) = reached(&transaction, rule, limits, now)? {
+                return Ok(Some(reached));
             }
             transaction.execute("INSERT INTO uses VALUES (?1, ?2)", params![rule, milliseconds(now)])?;
             transaction.commit()?;
@@ -50,7 +60,7 @@ impl Approvals {
     }
 
     /// The limit of a rule that is reached, if one is. Counts nothing.
-    pub(crate) fn reached(&self, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> Result<Option<u32>, ApprovalError> {
+    pub(crate) fn reached(&self, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> Result<Option<Reached>, ApprovalError> {
         if !self.file.exists() {
             return Ok(None);
         }
@@ -68,11 +78,27 @@ fn used(connection: &Connection, rule: &str, since_ms: i64) -> rusqlite::Result<
     connection.query_row(count, params![rule, since_ms], |row| row.get(0))
 }
 
-fn reached(connection: &Connection, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> rusqlite::Result<Option<u32>> {
-    for (limit, time) in limits {
-        if used(connection, rule, since(now, *time))? >= i64::from(*limit) {
-            return Ok(Some(*limit));
+/// The limit that is reached for the longest, if any is.
+fn reached(connection: &Connection, rule: &str, limits: &[(u32, Duration)], now: SystemTime) -> rusqlite::Result<Option<Reached>> {
+    let mut longest: Option<Reached> = None;
+    for &(limit, time) in limits {
+        let since_ms = since(now, time);
+        if used(connection, rule, since_ms)? < i64::from(limit) {
+            continue;
+        }
+        // The use that has to leave the time first, of so many as are allowed.
+        let nth = "SELECT at_ms FROM uses WHERE rule = ?1 AND at_ms > ?2 ORDER BY at_ms DESC LIMIT 1 OFFSET ?3";
+        let oldest: Option<i64> = match limit.checked_sub(1) {
+            Some(before) => connection
+                .query_row(nth, params![rule, since_ms, before], |row| row.get(0))
+                .optional()?,
+            None => None,
+        };
+        let wait = oldest.map(|at_ms| Duration::from_millis(u64::try_from(at_ms - since_ms).unwrap_or_default()));
+        let found = Reached { limit, time, wait };
+        if longest.is_none_or(|known| known.wait.is_some() && (wait.is_none() || wait > known.wait)) {
+            longest = Some(found);
         }
     }
-    Ok(None)
+    Ok(longest)
 }

@@ -5,6 +5,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use mce_config::{Auth, Credential, MIN_SECRET_BYTES, Origin, Secret, ServerSettings, is_secret_header, is_secret_variable};
+use percent_encoding::percent_decode_str;
+use reqwest::Url;
 
 use super::patterns::MIN_BYTES_IN_BINARY;
 use crate::base_url::BaseUrl;
@@ -47,6 +49,13 @@ pub(super) fn secrets_of(server: &ServerSettings) -> Vec<String> {
     }
     if let Some(proxy) = server.connection.proxy.as_ref().filter(|proxy| proxy.expose().contains('@')) {
         secrets.add_piece(proxy.expose().rsplit_once('@').and_then(|(user, _)| Some(user.rsplit_once(':')?.1)));
+        if let Ok(url) = proxy.expose().parse::<Url>()
+            && let Some(password) = url.password()
+        {
+            let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+            // As the proxy gets it.
+            secrets.add_basic(&plain(url.username()), &Secret::new(plain(password)));
+        }
         secrets.add(proxy);
     }
     if let Origin::McpStdio(child) = &server.origin {

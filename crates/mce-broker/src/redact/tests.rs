@@ -216,6 +216,19 @@ fn parts_of_a_secret_are_secrets() {
 }
 
 #[test]
+fn what_a_proxy_gets_is_a_secret() {
+    let connection = mce_config::ConnectionSettings {
+        proxy: Some(Secret::new("http://ann:hunter%2022@proxy.example:3128")),
+        ..mce_config::ConnectionSettings::default()
+    };
+    let basic = STANDARD.encode("ann:hunter 22");
+    let came = Redactor::new(&[ServerSettings { connection, ..server() }])
+        .text(&format!("<Basic {basic}>"))
+        .into_owned();
+    assert_eq!(came, "<Basic [redacted]>");
+}
+
+#[test]
 fn short_secrets_are_found_as_they_are_and_in_texts_only() {
     let redactor = with_token("Test");
     assert_eq!(redactor.text("Test, latest"), "[redacted], latest");

@@ -38,6 +38,7 @@ fn build(path: &str, parameter: &Parameter, value: Value) -> Result<RequestParts
         method: "GET".to_owned(),
         path: path.to_owned(),
         base_url: None,
+        is_elsewhere: false,
         accepts: Vec::new(),
         event_item: mce_catalog::function::EventItem::default(),
         security: Vec::new(),
@@ -149,7 +150,7 @@ proptest! {
         let body = Body { is_required: true, description: String::new(), variants: vec![variant] };
         let chosen = ChosenBody { variant: &body.variants[0], binary_fields: std::collections::BTreeSet::new() };
         let arguments = Arguments { parameters: Vec::new(), body: Some(BodyArgument { value: members, text: &text, is_filled: false }), more: Vec::new() };
-        let target = HttpTarget { method: "POST".to_owned(), path: "/".to_owned(), base_url: None, accepts: Vec::new(), event_item: mce_catalog::function::EventItem::default(), security: Vec::new(), scopes: BTreeMap::new() };
+        let target = HttpTarget { method: "POST".to_owned(), path: "/".to_owned(), base_url: None, is_elsewhere: false, accepts: Vec::new(), event_item: mce_catalog::function::EventItem::default(), security: Vec::new(), scopes: BTreeMap::new() };
         let made = build_request(&target, &arguments, Some(&chosen)).unwrap().body.unwrap();
         let text = String::from_utf8(made.bytes).unwrap();
         if format == BodyFormat::Form {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mce_config::Secret;
+use mce_config::{ConnectionSettings, Secret};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, WWW_AUTHENTICATE};
 use reqwest::{Client, Method, Response, StatusCode, Url};
 use rmcp::model::ServerJsonRpcMessage;
@@ -12,6 +12,7 @@ use thiserror::Error;
 use tokio::sync::watch;
 
 use super::raw_answers::RawAnswers;
+use crate::connection::{proxy_trouble, tls_trouble};
 use crate::http::{MAX_REDIRECTS, chain, private_address, redirect};
 use crate::oauth::{LoginNeed, Session};
 
@@ -23,6 +24,9 @@ pub(super) enum HttpFault {
     /// There was no connection, so nothing was sent.
     #[error("no connection: {0}")]
     Unreachable(String),
+    /// There was no connection because of the proxy: what is wrong with it, and where it is from.
+    #[error("no connection: {0}; {1}")]
+    Proxy(String, String),
     /// The name leads into a private network.
     #[error("{0}")]
     Private(String),
@@ -44,6 +48,8 @@ pub(super) enum HttpFault {
 #[derive(Clone)]
 pub(super) struct HttpClient {
     pub(super) client: Client,
+    /// The way that the client goes.
+    pub(super) way: Arc<ConnectionSettings>,
     /// Credential and configured fields.
     pub(super) headers: HeaderMap,
     /// The login whose token is sent.
@@ -108,7 +114,7 @@ impl HttpClient {
             if let Some(token) = token {
                 request = request.bearer_auth(token.expose());
             }
-            let response = request.send().await.map_err(|error| fault(&error))?;
+            let response = request.send().await.map_err(|error| fault(&error, &self.way))?;
             let status = response.status();
             if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
                 return Ok(response);
@@ -139,7 +145,7 @@ impl HttpClient {
 
     pub(super) async fn body(&self, mut response: Response, limit: usize) -> Result<Option<Vec<u8>>, HttpFault> {
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| fault(&error))? {
+        while let Some(chunk) = response.chunk().await.map_err(|error| fault(&error, &self.way))? {
             if body.len() + chunk.len() > limit {
                 return Ok(None);
             }
@@ -158,9 +164,12 @@ impl HttpClient {
     }
 }
 
-pub(super) fn fault(error: &reqwest::Error) -> HttpFault {
+pub(super) fn fault(error: &reqwest::Error, way: &ConnectionSettings) -> HttpFault {
+    let is_of_tls = tls_trouble(&chain(error)).is_some();
     if let Some(private) = private_address(error) {
         HttpFault::Private(private.to_string())
+    } else if let Some((what, hint)) = proxy_trouble(way, error).filter(|_| !is_of_tls) {
+        HttpFault::Proxy(what, hint)
     } else if error.is_connect() || error.is_builder() {
         HttpFault::Unreachable(chain(error))
     } else {

@@ -221,6 +221,7 @@ impl Opening {
         }
         Ok(HttpClient {
             client: client.clone(),
+            way: Arc::new(way.clone()),
             headers,
             session: self.session.clone(),
             is_listening: Arc::new(tokio::sync::watch::Sender::new(false)),

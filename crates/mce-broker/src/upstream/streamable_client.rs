@@ -167,7 +167,7 @@ async fn next_event((client, mut reader, mut ready): Events) -> Option<(Result<S
                 );
             }
             Ok(None) => return None,
-            Err(error) => return Some((Err(SseError::Body(Box::new(fault(&error)))), (client, reader, ready))),
+            Err(error) => return Some((Err(SseError::Body(Box::new(fault(&error, &client.way)))), (client, reader, ready))),
         }
     }
 }
@@ -248,9 +248,12 @@ fn as_fault(fault: HttpFault) -> Fault {
     match fault {
         // It is no use to try again.
         HttpFault::Unauthorized(_) => StreamableHttpError::AuthRequired(AuthRequiredError::new(String::new())),
-        HttpFault::Unreachable(_) | HttpFault::Private(_) | HttpFault::Broken(_) | HttpFault::Status(_) | HttpFault::Redirected => {
-            StreamableHttpError::Client(fault)
-        }
+        HttpFault::Unreachable(_)
+        | HttpFault::Proxy(..)
+        | HttpFault::Private(_)
+        | HttpFault::Broken(_)
+        | HttpFault::Status(_)
+        | HttpFault::Redirected => StreamableHttpError::Client(fault),
     }
 }
 

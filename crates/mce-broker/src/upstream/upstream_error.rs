@@ -237,6 +237,11 @@ impl UpstreamError {
             HttpFault::Unreachable(internal) => Self::unreachable(server, internal),
             // A client's certificate is missed after the connection stands.
             HttpFault::Broken(internal) if tls_trouble(&internal).is_some() => Self::unreachable(server, internal),
+            HttpFault::Proxy(what, hint) => Self::Unreachable {
+                server,
+                trouble: format!(": {what}"),
+                internal: hint,
+            },
             HttpFault::Private(internal) => Self::Private { server, internal },
             HttpFault::Broken(_) => Self::Disconnected {
                 server,
@@ -310,6 +315,7 @@ impl UpstreamError {
             Self::PagesFirst { .. } => Some("the user was shown a page of the server: call again when that is done".to_owned()),
             Self::Busy { .. } => Some("call again later, or raise its `concurrency`".to_owned()),
             Self::TooLarge { .. } => Some("ask for less, or raise its `max_answer_bytes`".to_owned()),
+            Self::Unreachable { internal, .. } if internal.starts_with("the proxy ") => Some(internal.clone()),
             Self::Unreachable { internal, .. } => tls_trouble(internal).map(|(_, hint)| hint.to_owned()),
             Self::Redirected { .. } => Some("set its `url` to that place if you trust it".to_owned()),
             Self::NotConfigured { .. }

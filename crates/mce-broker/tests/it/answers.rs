@@ -261,6 +261,26 @@ async fn redirects_are_followed_within_the_host_and_only_by_reads() {
     );
     assert_eq!((targets(), other.api.requests()), (vec!["/a".to_owned()], vec![]));
 
+    // With a credential it stays below the base URL.
+    for (is_guarded, path, expected) in [(false, "/b", 200), (true, "/b", 302), (true, "/v1x", 302), (true, "/v1/b", 200)] {
+        let mut bench = Bench::new([function("GET /a")]);
+        bench.server.base_url = Some(format!("{}/v1", bench.api.origin()));
+        if is_guarded {
+            bench.server.auth = Auth::Jwt {
+                token: Secret::new("a.b.c"),
+            };
+        }
+        bench.api.answer_next(target(path));
+        let status = match bench.call("GET /a", &json!({})).await {
+            Ok(answer) => answer.status,
+            Err(error) => {
+                assert!(error.to_string().contains("out of the base URL"), "{error}");
+                error.status()
+            }
+        };
+        assert_eq!(status, Some(expected), "{is_guarded} {path}");
+    }
+
     bench.api.answer_with(move |_| target("/a"));
     let error = bench.call("GET /a", &json!({})).await.unwrap_err();
     assert_eq!(

@@ -181,6 +181,7 @@ pub(crate) fn function(operation: &str) -> Function {
             method: method.to_owned(),
             path: path.to_owned(),
             base_url: None,
+            is_elsewhere: false,
             accepts: vec!["application/json".to_owned()],
             event_item: mce_catalog::function::EventItem::default(),
             security: Vec::new(),

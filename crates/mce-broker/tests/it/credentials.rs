@@ -90,6 +90,64 @@ async fn auth_becomes_the_authorization_field() {
 }
 
 #[tokio::test]
+async fn no_credential_goes_to_another_host_that_a_document_names() {
+    let origin = |bench: &Bench| bench.api.origin().replace("127.0.0.1", "localhost");
+    for (is_elsewhere, listed, expected) in [(false, "", true), (true, "", false), (true, "localhost", true)] {
+        let mut bench = bench(&[&["query"]], &[("query", token("q 1"))]);
+        bench.server.auth = Auth::Jwt { token: secret("a.b.c") };
+        bench.server.extra_headers = vec![("X-Secret".to_owned(), secret("hidden-1")), ("X-Version".to_owned(), secret("v1"))];
+        let base_url = origin(&bench);
+        bench.server.base_url = None;
+        bench.functions[0].function = with_target(bench.functions[0].function.clone(), |target| {
+            target.base_url = Some(base_url);
+            target.is_elsewhere = is_elsewhere;
+        });
+        bench.allowed_domains = if listed.is_empty() { Vec::new() } else { vec![listed.to_owned()] };
+        bench.api.answer_next(FakeAnswer::json(401, "{}"));
+        let error = bench.call("GET /a", &json!({})).await.unwrap_err();
+        let sent = bench.api.take_requests().remove(0);
+        let found = (
+            sent.header("authorization").is_some(),
+            sent.target.contains("q%201"),
+            sent.header("x-secret").is_some(),
+        );
+        assert_eq!(found, (expected, expected, expected), "{is_elsewhere} {listed}");
+        assert_eq!(sent.header("x-version"), Some("v1"));
+        let is_told = error.hint().is_some_and(|hint| hint.contains("`MCE_ALLOWED_DOMAINS`"));
+        assert_eq!(is_told, !expected, "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_argument_cannot_stand_beside_a_credential_of_its_name() {
+    for (scheme, location) in [("query", Location::Query), ("cookie", Location::Cookie)] {
+        let name = if scheme == "query" { "api key" } else { "sid" };
+        let mut bench = bench(&[&[scheme]], &[(scheme, token("q1"))]);
+        let mut extra = parameter("extra", location);
+        extra.schema = json!({"type": "object"});
+        bench.functions[0].function.parameters = vec![extra, parameter(name, location)];
+        let error = bench.call("GET /a", &json!({"extra": {name: "mine"}})).await;
+        // One that is declared gives way, as header fields do.
+        let declared = bench.call("GET /a", &json!({name: "mine", "extra": {"other": "x"}})).await;
+        assert!(declared.is_ok(), "{declared:?}");
+        let sent = bench.api.take_requests();
+        let sent = sent.last().unwrap();
+        let shown = format!("{} {}", sent.target, sent.header("cookie").unwrap_or_default());
+        assert!(
+            shown.contains("q1") && shown.contains("other=x") && !shown.contains("mine"),
+            "{shown}"
+        );
+        bench.functions[0].function.parameters.pop();
+        let error = match error {
+            Err(error) => error,
+            Ok(_) => bench.call("GET /a", &json!({"extra": {name: "mine"}})).await.unwrap_err(),
+        };
+        assert_eq!(error.kind, CallErrorKind::Argument);
+        assert!(error.to_string().contains("name of the credential"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn the_first_alternative_is_taken_for_which_all_is_there() {
     let all = [
         ("header", token("h1")),

@@ -155,6 +155,10 @@ async fn faults_name_the_place_and_what_is_allowed() {
                 {"type": "object", "required": ["card"], "properties": {"card": {"type": "string"}}},
                 {"type": "object", "required": ["iban", "bic"], "properties": {"iban": {"type": "string"}, "bic": {"type": "string"}}},
             ]},
+            "lines": {"type": "array", "items": {"allOf": [{"anyOf": [
+                {"type": "object", "additionalProperties": false, "properties": {
+                    "ship_to": {"type": "string"}, "ship_on": {"type": "string", "readOnly": true}}},
+            ]}]}},
         },
     });
     let function = || Function {
@@ -169,7 +173,18 @@ async fn faults_name_the_place_and_what_is_allowed() {
             json!({"name": "a", "tags": ["a", "c"]}),
             "`body.tags[1]`: `c` is not one of `a`, `b`",
         ),
-        (json!({"name": "a", "other": 1}), "`body`: `other` is not allowed"),
+        (
+            json!({"name": "a", "other": 1}),
+            "`body`: `other` is not allowed; there are `lines`, `pay`, `tags`",
+        ),
+        (
+            json!({"name": "a", "lines": [{"shipTo": "b"}]}),
+            "`body.lines[0]`: `shipTo` is not allowed; did you mean `ship_to`?",
+        ),
+        (
+            json!({"name": "a", "lines": [{"shipOn": "b", "ship_to": "c"}]}),
+            "`body.lines[0]`: `shipOn` is not allowed",
+        ),
         (
             json!({"name": "a", "pay": {"card": 5}}),
             "the nearest: `body.pay.card`: expected string, got `5`",

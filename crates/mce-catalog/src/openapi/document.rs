@@ -224,6 +224,7 @@ impl<'a> Reader<'a> {
         for function in &mut functions {
             function.pagination = pagination::detect(function, &wholes);
         }
+        self.mark_elsewhere(top, &mut functions);
         let has_base_url = |function: &Function| matches!(&function.target, Target::Http(http) if http.base_url.is_some());
         if functions.iter().any(has_base_url) {
             // If no function has one, `Document::needs_base_url` tells it.

@@ -70,6 +70,8 @@ impl<'a> Reader<'a> {
                 method: found.method.clone(),
                 path: path_on_the_wire(found.path),
                 base_url: self.base_url(found),
+                // Known when all servers are.
+                is_elsewhere: false,
                 accepts,
                 event_item,
                 security,

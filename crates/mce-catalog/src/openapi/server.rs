@@ -7,6 +7,7 @@ use super::document::{Reader, Version};
 use super::prose;
 use super::reference::Node;
 use super::walk::Found;
+use crate::function::{Function, Target};
 
 impl<'a> Reader<'a> {
     /// The base URL of an operation: absolute, without a final slash. The first server of the operation, else of the path,
@@ -25,6 +26,29 @@ impl<'a> Reader<'a> {
         };
         let url = self.with_defaults(&server)?;
         self.absolute(&url, &server)
+    }
+
+    /// Marks the functions at other hosts than that of the document's first server; where the document as a whole has none, that
+    /// is the first of a function.
+    pub(super) fn mark_elsewhere(&mut self, top: &Node<'a>, functions: &mut [Function]) {
+        // What is wrong with it was told for the functions that it is for.
+        let told = self.without_server.len();
+        let own = top.get("servers").and_then(|servers| servers.items().next());
+        let own = own.and_then(|server| {
+            let url = self.with_defaults(&server)?;
+            self.absolute(&url, &server)
+        });
+        self.without_server.truncate(told);
+        let targets = functions.iter_mut().filter_map(|function| match &mut function.target {
+            Target::Http(target) => Some(target),
+            Target::Tool(_) => None,
+        });
+        let mut first = own.as_deref().and_then(host);
+        for target in targets {
+            let here = target.base_url.as_deref().and_then(host);
+            first = first.or_else(|| here.clone());
+            target.is_elsewhere = here.is_some() && here != first;
+        }
     }
 
     /// The server's URL with each variable replaced by its default.
@@ -103,6 +127,12 @@ impl<'a> Reader<'a> {
         let host = host.split_once("://").map_or(host, |(_, host)| host).trim_end_matches('/');
         self.absolute(&format!("{scheme}://{host}{slash}{base_path}"), top)
     }
+}
+
+/// Host and port, without those that a scheme has anyway.
+fn host(base_url: &str) -> Option<(String, Option<u16>)> {
+    let url = Url::parse(base_url).ok()?;
+    Some((url.host_str()?.to_owned(), url.port()))
 }
 
 /// Without credentials, query, fragment and final slash: paths are appended to it.

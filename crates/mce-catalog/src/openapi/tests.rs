@@ -419,6 +419,24 @@ fn the_address_of_the_next_page_is_where_the_document_says() {
 }
 
 #[test]
+fn functions_at_other_hosts_than_the_first_server_are_marked() {
+    let check = |servers: Value, expected: [bool; 3]| {
+        let own = |url: &str| json!({"get": {"servers": [{"url": url}]}});
+        let paths = json!({"/a": own("https://x.example/v2"), "/b": own("https://y.example"), "/c": own("https://x.example:8443")});
+        let document = json!({"openapi": "3.0.3", "paths": paths, "servers": servers});
+        let document = read(document.to_string().as_bytes(), &file(), &NoFurtherFiles).unwrap();
+        let found: Vec<_> = document.functions.iter().map(|function| http(function).is_elsewhere).collect();
+        assert_eq!(found, expected, "{servers}");
+    };
+    check(
+        json!([{"url": "https://x.example/v1"}, {"url": "https://y.example"}]),
+        [false, true, true],
+    );
+    check(json!([]), [false, true, true]);
+    check(json!([{"url": "https://z.example"}]), [true, true, true]);
+}
+
+#[test]
 fn base_urls_come_from_the_nearest_servers() {
     let check = |servers: Value, origin: &Origin, expected: Option<&str>| {
         let document = json!({"openapi": "3.0.3", "paths": {"/a": {"get": {}}}, "servers": servers});

@@ -51,6 +51,12 @@ pub struct Edited {
     pub outcome: EntryOutcome,
     /// Entries that start us through another program (`docker run … mce serve`); they stay as they are.
     pub left: Vec<String>,
+    /// Entries that start us in parts of the file that are not edited (those of a project), by their keys.
+    pub elsewhere: Vec<String>,
+    /// What an entry that is changed has started, and starts now.
+    pub commands: Option<[Vec<String>; 2]>,
+    /// Nothing is in it that a file made for our entry alone would not have after its removal.
+    pub is_bare: bool,
 }
 
 /// What is other than before.
@@ -165,6 +171,7 @@ pub fn edit_entry(options: &LoadOptions, found: &ClientFile, text: &str, change:
     let keys = section_keys(client, &tree);
     let entries = section(&tree, keys)?;
     let own = OwnEntries::of(options, entries);
+    let mut commands = None;
     let (text, outcome) = match (change, own.direct.first()) {
         (_, None) if !own.left.is_empty() => (text.to_owned(), EntryOutcome::Left),
         (EntryChange::Remove, None) => (text.to_owned(), EntryOutcome::Unchanged),
@@ -180,13 +187,43 @@ pub fn edit_entry(options: &LoadOptions, found: &ClientFile, text: &str, change:
             let fields = [starting(client, launch), clients::beside(client)].concat();
             (set(&found.file, text, keys, NAME, &fields)?, EntryOutcome::Added)
         }
-        (EntryChange::Put(launch), Some((own, words))) => put_again(client, found, text, keys, own, &with_options_of(words, launch))?,
+        (EntryChange::Put(launch), Some((own, words))) => {
+            let launch = with_options_of(words, launch);
+            let new = [std::slice::from_ref(&launch.command), &launch.args].concat();
+            commands = (*words != new).then(|| [words.clone(), new]);
+            put_again(client, found, text, keys, own, &launch)?
+        }
     };
     Ok(Edited {
+        is_bare: outcome == EntryOutcome::Removed && is_bare(&found.file, &text, keys),
         text,
         outcome,
         left: own.left,
+        elsewhere: in_projects(options, &tree),
+        commands,
     })
+}
+
+/// Whether a text is what is left of a file that was made for our entry.
+fn is_bare(file: &Path, text: &str, keys: &[&str]) -> bool {
+    let fields = [("command", Written::Text(NAME.to_owned()))];
+    let made = set(file, "", keys, NAME, &fields).and_then(|made| remove(file, &made, keys, NAME));
+    text.trim().is_empty() || made.is_ok_and(|made| made.trim() == text.trim())
+}
+
+/// Keys of the entries that start us below `projects`, where Claude Code keeps those of each folder.
+fn in_projects(options: &LoadOptions, tree: &Node) -> Vec<String> {
+    let Some(Kind::Map(projects)) = below(tree, &["projects"]).map(|node| &node.kind) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for project in projects {
+        let entries = section(&project.value, &["mcpServers"]).unwrap_or_default();
+        let own = OwnEntries::of(options, entries);
+        let names = own.direct.iter().map(|(entry, _)| &entry.key).chain(&own.left);
+        found.extend(names.map(|name| format!("projects.{}.mcpServers.{name}", project.key)));
+    }
+    found
 }
 
 /// Puts what starts us in the place of what is there. Of an environment that is there only what it lacks is added.

@@ -94,17 +94,20 @@ fn binds(interpreter: &Interpreter, libraries: &[PathBuf]) -> Vec<Bind> {
         .collect()
 }
 
-/// `/lib` and the like where they are links, as on most machines.
+/// `/lib` and the like where they are links, as on most machines; and where semaphores are made, as `multiprocessing` does for
+/// its threads.
 fn links() -> Vec<Symlink> {
-    ["/lib", "/lib64", "/usr/lib64"]
-        .into_iter()
-        .filter_map(|path| {
-            Some(Symlink {
-                path: PathBuf::from(path),
-                target: std::fs::read_link(path).ok()?,
-            })
+    let of_machine = ["/lib", "/lib64", "/usr/lib64"].into_iter().filter_map(|path| {
+        Some(Symlink {
+            path: PathBuf::from(path),
+            target: std::fs::read_link(path).ok()?,
         })
-        .collect()
+    });
+    let semaphores = Symlink {
+        path: PathBuf::from("/dev/shm"),
+        target: PathBuf::from("/tmp"),
+    };
+    of_machine.chain([semaphores]).collect()
 }
 
 fn is_link(path: &Path) -> bool {

@@ -162,6 +162,8 @@ fn whole_status(status: f64) -> Option<u16> {
 pub(super) struct Reporter<'r> {
     pub(super) source: &'r str,
     pub(super) positions: &'r Positions,
+    /// The names of the module `mce`.
+    pub(super) exports: &'r [String],
     /// Names that the program could have meant.
     pub(super) names: &'r [String],
     pub(super) has_traceback: bool,
@@ -223,7 +225,10 @@ impl Reporter<'_> {
                     "programs have no environment, files or processes; `console`, `fetch` and the web's own globals are there".to_owned(),
                 );
             }
-            return did_you_mean(missing, self.names.iter().map(String::as_str));
+            if self.exports.iter().any(|name| name == missing) {
+                return Some(format!("write `import {{ {missing} }} from \"mce\"`"));
+            }
+            return did_you_mean(missing, self.names.iter().chain(self.exports).map(String::as_str));
         }
         match (name, message) {
             ("RangeError" | "InternalError", text) if text.contains("call stack") || text.contains("stack overflow") => {

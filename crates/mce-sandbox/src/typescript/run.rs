@@ -115,6 +115,7 @@ impl<'js> Stage<'_, 'js> {
         let report = Reporter {
             source,
             positions: &positions,
+            exports: self.exports,
             names: &names,
             has_traceback: request.has_traceback,
         };

@@ -38,6 +38,14 @@ impl CallGroups {
         self.own.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether something was called that writes, also by who waits for this run.
+    pub(super) fn has_written(&self) -> bool {
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_own = own.iter().any(|group| group.effect != Effect::Read);
+        drop(own);
+        is_own || self.outer.as_ref().is_some_and(|outer| outer.has_written())
+    }
+
     pub(super) fn count(&self, function: &str, effect: Effect, start: Instant, end: End) {
         if let Some(outer) = &self.outer {
             outer.count(function, effect, start, end);

@@ -192,7 +192,7 @@ impl Compiler {
         };
         replace(store, &record, &document)?;
         let mut counts = Counts::new(record, document.functions.len());
-        counts.problems.extend(misfits(server, store)?);
+        counts.problems.extend(misfits(server, store, &self.settings.allowed_domains)?);
         counts.changes = changes.map(ChangeLists::from);
         Ok(counts)
     }
@@ -232,7 +232,9 @@ impl Compiler {
         }
         let mut counts = Counts::new(record.clone(), compiled);
         counts.unchanged = true;
-        counts.problems.extend(misfits(server, &self.store)?);
+        counts
+            .problems
+            .extend(misfits(server, &self.store, &self.settings.allowed_domains)?);
         Ok(counts)
     }
 

@@ -1,8 +1,12 @@
 //! A server's settings against its document: what names something that is not there.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use mce_broker::{host_without_credentials, tls_fault};
 use mce_catalog::catalog::Catalog;
+use mce_catalog::function::{Function, Target};
 use mce_catalog::lookup::LookupError;
 use mce_catalog::openapi::Problem;
 use mce_catalog::store::Store;
@@ -16,11 +20,17 @@ use crate::failure::Failure;
 /// # Errors
 ///
 /// A failure if functions cannot be called because of it; the document stays in the store.
-pub(super) fn misfits(server: &ServerSettings, store: &Arc<Store>) -> Result<Vec<Problem>, Failure> {
+pub(super) fn misfits(server: &ServerSettings, store: &Arc<Store>, allowed_domains: &[String]) -> Result<Vec<Problem>, Failure> {
     let view = view(server);
     let schemes = store.security_schemes(&view.location).unwrap_or_default();
+    let location = view.location.clone();
     let catalog = Catalog::new(Arc::clone(store), vec![view]);
     let mut problems = rules(server, &catalog)?;
+    problems.extend(other_hosts(server, store.as_ref(), (&location, allowed_domains)));
+    problems.extend(tls_fault(server).map(|message| Problem {
+        pointer: format!("servers.{}.tls", server.title),
+        message,
+    }));
     let known: Vec<_> = schemes.keys().map(|name| format!("`{name}`")).collect();
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     let unknown = server.credentials.keys().filter(|name| !schemes.contains_key(*name));
@@ -43,6 +53,27 @@ pub(super) fn misfits(server: &ServerSettings, store: &Arc<Store>) -> Result<Vec
         ),
     }));
     Ok(problems)
+}
+
+/// Hosts that only the document names, where no credential of the server goes.
+fn other_hosts(server: &ServerSettings, store: &Store, (location, allowed_domains): (&str, &[String])) -> Option<Problem> {
+    let hosts = RefCell::new(BTreeSet::new());
+    // All are looked at.
+    let note = |function: &Function| {
+        if let Target::Http(target) = &function.target {
+            hosts.borrow_mut().extend(host_without_credentials(server, target, allowed_domains));
+        }
+        true
+    };
+    store.are_all(location, note).ok()?;
+    let hosts: Vec<_> = hosts.into_inner().iter().map(|host| format!("`{host}`")).collect();
+    let message = format!(
+        "no credentials go to {}, where the document puts some functions, since its first server is at another host; to allow that, \
+         add it to `MCE_ALLOWED_DOMAINS`",
+        hosts.join(", ")
+    );
+    let pointer = format!("servers.{}", server.title);
+    (!hosts.is_empty()).then_some(Problem { pointer, message })
 }
 
 fn rules(server: &ServerSettings, catalog: &Catalog) -> Result<Vec<Problem>, Failure> {

@@ -128,7 +128,7 @@ impl RunCalls {
             Err(error) if may_have_been_sent(&error.kind) => told(End::Failed),
             Err(_) => {}
         }
-        let answer = result.map_err(call_failure)?;
+        let answer = result.map_err(|error| call_failure(self.with_calls_before(error)))?;
         if let Some(shape) = &answer.shape {
             self.runner.discovery.observe(&answer.function, shape);
         }
@@ -138,6 +138,15 @@ impl RunCalls {
         } else {
             host_value(answer.value)
         }
+    }
+
+    /// A call that waits for a person is made again, by the same program as a rule.
+    fn with_calls_before(&self, error: CallError) -> CallError {
+        if error.kind != CallErrorKind::Approval || !self.groups.has_written() {
+            return error;
+        }
+        let hint = error.hint().unwrap_or_default().to_owned();
+        error.with_hint(format!("calls before this one were made: do not repeat those that write; {hint}"))
     }
 
     async fn fetch(&self, mut request: FetchRequest<'_>) -> Result<HostValue, CallFailure> {

@@ -13,6 +13,8 @@ use super::{App, blocks};
 
 /// A finished run: the answer's JSON and further content blocks.
 pub(crate) struct RunReport {
+    /// That of the program.
+    pub(crate) language: Language,
     pub(crate) answer: RunAnswer,
     pub(crate) contents: Vec<Content>,
     /// The value in another notation than JSON.
@@ -23,8 +25,9 @@ pub(crate) struct RunReport {
 
 impl RunReport {
     /// Of a program that was not started.
-    fn refused(error: ProgramError) -> Self {
+    fn refused(language: Language, error: ProgramError) -> Self {
         Self {
+            language,
             answer: RunAnswer::refused(error),
             contents: Vec::new(),
             text: None,
@@ -52,7 +55,7 @@ impl App {
                 let unknown = CallError::new(CallErrorKind::Argument, error.to_string());
                 self.broker.record_refusal(&behalf.run(None), "run_cached_code", &unknown);
                 refused.hint = error.hint().map(str::to_owned);
-                return RunReport::refused(refused);
+                return RunReport::refused(Language::Python, refused);
             }
         };
         let language = language_named(&recipe.language);
@@ -65,7 +68,7 @@ impl App {
                 unusable.to_string(),
             );
             refused.hint = unusable.hint().map(str::to_owned);
-            return RunReport::refused(refused);
+            return RunReport::refused(language, refused);
         }
         let mut report = self.run_program(language, recipe.source, params, behalf).await;
         report.answer.cache_id = report.answer.success.then(|| cache_id.to_owned());
@@ -88,6 +91,7 @@ impl App {
         let mut contents = std::mem::take(&mut outcome.contents);
         outcome.result = outcome.result.map(|data| blocks::take_blocks(data, &mut contents));
         RunReport {
+            language,
             answer: RunAnswer::new(outcome, groups),
             contents,
             text: None,

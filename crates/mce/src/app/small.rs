@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use mce_catalog::observed::shape_of;
 use mce_config::ResultFormat;
+use mce_sandbox::Language;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -32,8 +33,9 @@ const LEVELS: [Level; 5] = [
 /// A value that is kept instead of shown.
 #[derive(Debug, Serialize)]
 pub(crate) struct Handle {
-    /// What `load` takes in a later run.
     id: String,
+    /// How a later program gets it.
+    code: String,
     /// Of the whole value as JSON.
     bytes: usize,
     /// Where a client reads it, in parts with `?path=/items&from=0&count=20`.
@@ -75,7 +77,7 @@ impl App {
         let limit = wanted.unwrap_or(settings.result_bytes);
         let Some(data) = report.answer.data.take() else { return report };
         if data.get().len() > limit {
-            match self.keep_result(&data, limit).await {
+            match self.keep_result(&data, report.language, limit).await {
                 Some(handle) => report.answer.handle = Some(handle),
                 // The run has happened: its value is told, whatever became of the place to keep it.
                 None => report.answer.data = Some(data),
@@ -92,7 +94,7 @@ impl App {
         report
     }
 
-    async fn keep_result(&self, data: &RawValue, limit: usize) -> Option<Handle> {
+    async fn keep_result(&self, data: &RawValue, language: Language, limit: usize) -> Option<Handle> {
         let text = self.broker.redacted(data.get()).into_owned();
         let value: Value = serde_json::from_str(&text).ok()?;
         let results = Arc::clone(&self.results);
@@ -107,6 +109,10 @@ impl App {
             .ok()?;
         Some(Handle {
             resource: format!("mce://results/{id}"),
+            code: match language {
+                Language::Python => format!("from mce import load; value = load('{id}')"),
+                Language::TypeScript => format!("import {{ load }} from 'mce'; const value = await load('{id}');"),
+            },
             id,
             bytes: text.len(),
             shape: shape_text(&value),

@@ -91,7 +91,9 @@ impl Compiler {
         counts.changes = changes.map(ChangeLists::from);
         if !options.is_dry_run {
             replace(&self.store, &record, &document)?;
-            counts.problems.extend(misfits(server, &self.store)?);
+            counts
+                .problems
+                .extend(misfits(server, &self.store, &self.settings.allowed_domains)?);
         }
         Ok(counts)
     }
@@ -113,7 +115,9 @@ impl Compiler {
         let mut counts = Counts::new(record.clone(), usize::try_from(compiled).unwrap_or(usize::MAX));
         counts.unchanged = held.is_empty();
         counts.problems.extend(held);
-        counts.problems.extend(misfits(server, &self.store)?);
+        counts
+            .problems
+            .extend(misfits(server, &self.store, &self.settings.allowed_domains)?);
         Ok(counts)
     }
 }

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::JsonArgs;
+use super::moment::{first_moment, last_moment};
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
@@ -53,11 +54,14 @@ pub(crate) struct AuditSearchArgs {
     /// Of functions like this: `*` stands for any characters
     #[arg(long, value_name = "GLOB")]
     pub(crate) function: Option<String>,
-    /// From this time on: `2026-01-31`, `2026-01-31T12:00`, in UTC
-    #[arg(long, value_name = "TIME")]
+    /// From this time on: `2026-01-31`, `2026-01-31T12:00:00Z`, or `90s`, `15m`, `2h`, `7d` ago
+    #[arg(long, value_name = "TIME", value_parser = first_moment)]
     pub(crate) since: Option<String>,
-    /// Of this kind: `intent`, `outcome`, `refused`, `started`, `ended`, `log`
-    #[arg(long, value_name = "KIND")]
+    /// Up to this time; a day up to its end
+    #[arg(long, value_name = "TIME", value_parser = last_moment)]
+    pub(crate) until: Option<String>,
+    /// Of this kind
+    #[arg(long, value_name = "KIND", value_parser = ["intent", "outcome", "refused", "started", "ended", "log"])]
     pub(crate) event: Option<String>,
     /// What failed, was refused, or has no known outcome
     #[arg(long)]
@@ -78,6 +82,7 @@ impl AuditSearchArgs {
             && self.function.as_deref().is_none_or(|glob| is_like(glob, text("function")))
             // Times of one form are in the order of their texts.
             && self.since.as_deref().is_none_or(|since| text("time") >= since)
+            && self.until.as_deref().is_none_or(|until| text("time") <= until)
             && (!self.failed || is_failure)
     }
 }

@@ -1,6 +1,7 @@
 //! The command line as typed. What is meant by it is decided by the commands themselves.
 
 mod audit;
+mod moment;
 mod policy;
 mod recipes;
 mod setup;

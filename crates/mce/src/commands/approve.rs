@@ -16,6 +16,9 @@ use crate::setup::Setup;
 /// Between two looks for calls that wait.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
+/// Characters of arguments in a list.
+const LISTED_CHARS: usize = 4_000;
+
 pub(crate) async fn approve(setup: &Setup, args: &ApproveArgs) -> Result<ExitCode, Failure> {
     let app = App::open(setup, setup.settings()?)?;
     match &args.id {
@@ -67,9 +70,8 @@ fn list(setup: &Setup, app: &App, is_json: bool) -> Result<(), Failure> {
         setup.terminal.note("nothing waits");
     }
     for pending in all {
-        setup
-            .terminal
-            .line(format!("{}  {}\n{}\n", pending.id, pending.state, about(&pending)));
+        let (id, state) = (pending.id.clone(), pending.state.clone());
+        setup.terminal.line(format!("{id}  {state}\n{}\n", about(&listed(pending))));
     }
     Ok(())
 }
@@ -100,6 +102,16 @@ fn waiting(app: &App) -> Result<Vec<PendingApproval>, Failure> {
 fn give(app: &App, id: &str, answer: ApprovalAnswer) -> Result<(), Failure> {
     let answered = app.approvals().answer(id, answer, SystemTime::now());
     answered.map(drop).map_err(|error| failure(&error))
+}
+
+/// The same with arguments of a length that suits a list.
+fn listed(mut pending: PendingApproval) -> PendingApproval {
+    let left_out = pending.arguments.chars().count().saturating_sub(LISTED_CHARS);
+    if left_out > 0 {
+        let start: String = pending.arguments.chars().take(LISTED_CHARS).collect();
+        pending.arguments = format!("{start} [{left_out} more characters: `mce approve {}` shows them]", pending.id);
+    }
+    pending
 }
 
 fn about(pending: &PendingApproval) -> String {

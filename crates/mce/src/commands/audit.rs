@@ -85,8 +85,13 @@ fn search(terminal: Terminal, live: &Path, args: &AuditSearchArgs) -> Result<Exi
             tell_no_end(record);
         }
     }
-    let found = found.into_iter().flatten().filter(|record| args.takes(record));
-    found.for_each(|record| show(terminal, &record, args.json));
+    let found: Vec<_> = found.into_iter().flatten().filter(|record| args.takes(record)).collect();
+    for record in &found {
+        show(terminal, record, args.json);
+    }
+    if found.is_empty() {
+        terminal.note("no record fits");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

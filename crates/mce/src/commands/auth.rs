@@ -156,8 +156,10 @@ async fn log_in_by_browser(setup: &Setup, mut login: BrowserLogin, no_browser: b
             },
         };
         match login.finish(&answer).await {
-            // Another paste may be the right one.
-            Err(error @ LoginError::NoAnswer { .. }) if is_pasted && !setup.is_json => setup.terminal.failure(&failure(error), false),
+            // Another paste may be the right one, and others may call this port, too.
+            Err(error @ LoginError::NoAnswer { .. }) if !(is_pasted && setup.is_json) => {
+                setup.terminal.failure(&failure(error), setup.is_json);
+            }
             finished => return finished.map_err(failure),
         }
     }

@@ -118,7 +118,12 @@ fn server(server: &ServerSettings) -> Vec<Check> {
         detail: format!("{}: {}: nothing defines `${{{}}}`", missing.file, missing.key, missing.variable),
         fix: missing.advice(),
     });
-    std::iter::once(from).chain(missing).collect()
+    let tls = mce_broker::tls_fault(server).map(|fault| Check {
+        // What another program's file names keeps nothing of ours from working.
+        ok: server.entry.is_discovered(),
+        ..Check::bad("TLS files", fault, format!("look at `servers.{}.tls`", server.title))
+    });
+    std::iter::once(from).chain(missing).chain(tls).collect()
 }
 
 fn catalog(app: &App) -> Vec<Check> {

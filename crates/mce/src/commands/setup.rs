@@ -12,7 +12,7 @@ use super::setup_python::setup_python;
 use crate::at_terminal::is_there;
 use crate::cli::SetupArgs;
 use crate::failure::Failure;
-use crate::replaced_file::{check_replaceable, replace};
+use crate::replaced_file::{check_replaceable, is_made, remove_made, replace};
 use crate::setup::Setup;
 
 /// What became of one file.
@@ -22,6 +22,12 @@ struct Done {
     backup: Option<PathBuf>,
     /// Entries that start us through another program.
     left: Vec<String>,
+    /// Entries that start us in parts of the file that are not edited.
+    elsewhere: Vec<String>,
+    /// What a changed entry has started, and starts now.
+    commands: Option<[Vec<String>; 2]>,
+    /// The file was made by us and held nothing else: it goes, too.
+    is_file_removed: bool,
 }
 
 /// What all entries have in common.
@@ -194,12 +200,18 @@ fn edit(
         (Some(common), Some(surface)) => EntryChange::Put(launch(surface, common)),
         (None, _) | (_, None) => EntryChange::Remove,
     };
-    let edited = mce_config::edit_entry(options, file, text, &change).map_err(refused)?;
+    let edited = mce_config::edit_entry(options, file, text, &change).map_err(|error| match (&error, &change) {
+        (EntryError::Form, EntryChange::Put(_)) => refused(error).with_hint(by_hand(options, file, &change)),
+        _ => refused(error),
+    })?;
+    let is_file_removed = edited.is_bare && copies.is_some_and(|copies| is_made(&file.file, copies));
     let is_same = matches!(edited.outcome, EntryOutcome::Unchanged | EntryOutcome::Left);
     let backup = if is_same {
         Ok(None)
     } else if args.dry_run {
         check_replaceable(&file.file).map(|()| None)
+    } else if let (true, Some(copies)) = (is_file_removed, copies) {
+        remove_made(&file.file, text, copies).map(|_| None)
     } else {
         replace(&file.file, old.as_deref(), &edited.text, copies)
     };
@@ -209,7 +221,17 @@ fn edit(
         surface: surface.filter(|_| edited.outcome != EntryOutcome::Left),
         backup,
         left: edited.left,
+        elsewhere: edited.elsewhere,
+        commands: edited.commands,
+        is_file_removed,
     })
+}
+
+/// The entry in the format of the file.
+fn by_hand(options: &LoadOptions, file: &ClientFile, change: &EntryChange) -> String {
+    let made = mce_config::edit_entry(options, file, "", change);
+    let entry = made.map_or_else(|_| "the entry that `mce compile` prints".to_owned(), |made| made.text);
+    format!("the file is left as it is; add this by hand:\n{entry}")
 }
 
 /// A client that runs code over tools by itself needs no second layer of it.
@@ -249,6 +271,12 @@ fn told(args: &SetupArgs, file: &ClientFile, done: &Result<Done, Failure>) -> Va
             told["surface"] = json!(done.surface);
             told["backup"] = json!(done.backup);
             told["left"] = json!(done.left);
+            told["elsewhere"] = json!(done.elsewhere);
+            told["file_removed"] = json!(done.is_file_removed);
+            if let Some([old, new]) = &done.commands {
+                told["was"] = json!(old);
+                told["is"] = json!(new);
+            }
         }
         Err(failure) => {
             told["outcome"] = json!("refused");
@@ -278,11 +306,18 @@ fn sentence(args: &SetupArgs, file: &ClientFile, done: &Result<Done, Failure>) -
                 .map(|name| format!("\n  `{name}` starts `mce` through another program; it is left as it is"))
                 .collect::<Vec<_>>()
                 .concat();
+            let removed = if done.is_file_removed {
+                ", with the file, which held nothing else"
+            } else {
+                ""
+            };
             format!(
-                "{}: {would}{}{surface} ({}{backup}){left}",
+                "{}: {would}{}{surface}{removed} ({}{backup}){}{left}{}",
                 file.client,
                 word(done.outcome),
-                file.file.display()
+                file.file.display(),
+                changed(done),
+                elsewhere(done),
             )
         }
         Err(failure) => {
@@ -290,6 +325,20 @@ fn sentence(args: &SetupArgs, file: &ClientFile, done: &Result<Done, Failure>) -
             format!("{}: refused: {}{hint}", file.client, failure.message)
         }
     }
+}
+
+/// What an entry started and starts.
+fn changed(done: &Done) -> String {
+    let [old, new] = match &done.commands {
+        Some(commands) if done.outcome == EntryOutcome::Changed => commands.each_ref().map(|words| words.join(" ")),
+        Some(_) | None => return String::new(),
+    };
+    format!("\n  before: {old}\n  now:    {new}")
+}
+
+fn elsewhere(done: &Done) -> String {
+    let told = |key: &String| format!("\n  `{key}` starts `mce` too; it is left as it is");
+    done.elsewhere.iter().map(told).collect()
 }
 
 const fn would(args: &SetupArgs) -> &'static str {

@@ -137,6 +137,19 @@ async fn always_is_a_rule_of_its_own_that_no_denial_heeds() {
 }
 
 #[tokio::test]
+async fn what_a_client_cannot_show_waits_for_the_terminal() {
+    let api = api();
+    let project = project(&api, "policies:\n- {effect: write, decide: ask}\n");
+    let client = Person::able().deciding("allow once").connect(&project, ERAS[0]).await;
+    let code = "from shop.functions import create_item\n\
+        result = create_item(body={'name': 'a'} | {f'k{n}': 'v' * 99 for n in range(90)})";
+    let id = waiting(&client.run("python", code).await);
+    assert!(client.asked().iter().all(|asked| asked == "roots"), "it was shown in part");
+    assert_eq!(project.run(&["approve", &id, "--yes"]).code, 0);
+    assert_eq!(client.run("python", code).await["success"], true);
+}
+
+#[tokio::test]
 async fn nobody_who_does_not_answer_in_time_has_said_yes() {
     let api = api();
     let project = project(&api, "").with("MCE_APPROVAL_SECONDS", "1");
@@ -211,6 +224,23 @@ fn a_call_that_waits_is_approved_by_a_command_for_exactly_itself_once() {
         let mode = std::fs::metadata(project.file("data/approvals.db")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
+}
+
+#[test]
+fn calls_that_were_made_before_are_told_only_where_there_are_some() {
+    let api = api();
+    let project = project(&api, "policies:\n- {function: create_item, decide: allow}\n");
+    let mut client = serve(&project);
+    let mut is_told = |before: &str| {
+        let answer = client.run(&DELETE.replace("result", &format!("{before}\nresult")));
+        waiting(&answer);
+        answer["error"]["hint"]
+            .as_str()
+            .unwrap()
+            .contains("calls before this one were made")
+    };
+    assert!(!is_told("") && !is_told("from shop.functions import get_item\nget_item(id='1')"));
+    assert!(is_told("from shop.functions import create_item\ncreate_item(body={'name': 'a'})"));
 }
 
 #[test]

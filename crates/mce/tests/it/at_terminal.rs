@@ -82,6 +82,38 @@ fn api() -> FakeApi {
 const PROMPT: &str = "anything else is a no:";
 
 #[test]
+fn what_is_too_long_for_a_client_is_shown_whole_at_the_terminal() {
+    let api = api();
+    let project = project(&api, "policies:\n- {name: careful, server: shop, decide: ask}\n");
+    let mut client = Client::initialize(&project, "2025-11-25").0;
+    let code = "from shop.functions import create_item\n\
+        result = create_item(body={'name': 'a', 'last': '\\x1b[2J' + 'y' * 900} | {f'k{n}': 'v' * 99 for n in range(90)})['name']";
+    let waits = client.run(code);
+    let id = waits["error"]["message"]
+        .as_str()
+        .unwrap()
+        .split('`')
+        .find(|part| part.starts_with("a_"))
+        .unwrap()
+        .to_owned();
+    let listed = project.run(&["approve", "--list"]).out;
+    assert!(
+        listed.len() < 5_000 && listed.contains(&format!("more characters: `mce approve {id}`")),
+        "{listed}"
+    );
+    let mut seen = Seen::start(&project, &["approve", &id]);
+    seen.wait_for(PROMPT, 1);
+    seen.types("y\n");
+    let (text, code_of_it) = seen.end();
+    assert_eq!(code_of_it, 0, "{text}");
+    assert!(
+        text.contains(&"y".repeat(900)) && text.contains("k89") && !text.contains("\u{1b}[2J"),
+        "{text}"
+    );
+    assert_eq!(client.run(code)["data"], "chair");
+}
+
+#[test]
 fn who_types_a_call_is_asked_at_the_terminal() {
     let api = api();
     let project = project(&api, "policies:\n- {name: careful, server: shop, decide: ask}\n");

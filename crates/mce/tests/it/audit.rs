@@ -227,6 +227,40 @@ fn runs_are_on_record_from_whom_they_are_also_those_that_are_refused_before_they
 }
 
 #[test]
+fn records_are_found_by_time_and_what_is_no_time_or_kind_is_refused() {
+    let api = FakeApi::start();
+    let project = Project::shop(&api);
+    assert_eq!(project.run(&["call", "shop.get_item", "id=7"]).code, 1);
+    assert_eq!(project.run(&["call", "shop.get_item", "--id", "7"]).code, 0);
+    let today = found(&project, &[])[0]["time"]
+        .as_str()
+        .unwrap()
+        .split('T')
+        .next()
+        .unwrap()
+        .to_owned();
+    for (filter, is_found) in [
+        (&["--since", "1h"][..], true),
+        (&["--until", "1h"], false),
+        (&["--since", &today, "--until", &today], true),
+        (&["--since", "2999-01-01"], false),
+        (&["--since", "2020-01-01T00:00:00+01:00"], true),
+        (&["--event", "intent"], true),
+    ] {
+        assert_eq!(!found(&project, filter).is_empty(), is_found, "{filter:?}");
+    }
+    for (option, value, told) in [
+        ("--since", "yesterday", "`2h`"),
+        ("--since", "30/11/2026", "`2026-01-31`"),
+        ("--until", "garbage", "`7d`"),
+        ("--event", "intents", "possible values: intent, outcome"),
+    ] {
+        let refused = project.run(&["audit", "search", option, value]);
+        assert_eq!((refused.code, refused.err.contains(told)), (2, true), "{refused:?}");
+    }
+}
+
+#[test]
 fn what_somebody_changed_is_found_and_told_where() {
     let api = FakeApi::start();
     let project = Project::shop(&api).with("MCE_AUDIT_MAX_BYTES", "4096");

@@ -199,6 +199,80 @@ fn an_entry_through_another_program_is_left_and_told() {
 }
 
 #[test]
+fn an_entry_that_names_another_configuration_is_told_with_old_and_new() {
+    let project = home();
+    assert_eq!(project.run(&["setup", "claude-code"]).code, 0);
+    let (old, new) = (
+        project.path().canonicalize().unwrap().join("mce.yaml"),
+        project.path().canonicalize().unwrap().join("b.yaml"),
+    );
+    project.write("b.yaml", "discover: false\n");
+    for more in [["--dry-run"].as_slice(), &[]] {
+        let words = [&["--config", "b.yaml", "setup", "claude-code"], more].concat();
+        let ended = project.run(&words);
+        let told = |label: &str, file: &std::path::Path| {
+            let line = ended
+                .out
+                .lines()
+                .find(|line| line.trim_start().starts_with(label))
+                .unwrap_or_default();
+            line.contains(&format!("--config {}", file.display()))
+        };
+        assert!(told("before:", &old) && told("now:", &new), "{ended:?}");
+    }
+    assert!(!project.run(&["--config", "b.yaml", "setup", "claude-code"]).out.contains("before:"));
+}
+
+#[test]
+fn entries_of_projects_are_told_and_files_that_were_made_go_again() {
+    let project = home();
+    let ours = "{\"mcpServers\": {\"code\": {\"command\": \"mce\", \"args\": [\"serve\"]}}}";
+    project.write("home/.claude.json", &format!("{{\"projects\": {{\"/work\": {ours}}}}}\n"));
+    let told = project.run(&["setup", "claude-code", "--uninstall"]);
+    assert!(told.out.contains("`projects./work.mcpServers.code` starts `mce` too"), "{told:?}");
+
+    let cursor = project.file("home/.cursor/mcp.json");
+    for _ in 0..2 {
+        let made = project.run(&["setup", "cursor", "--json"]);
+        assert_eq!(outcomes(&made), ["cursor added \"auto\""]);
+        // There was no file at first, so that none is kept.
+        let changed = project.run(&["setup", "cursor", "--surface", "search", "--json"]);
+        assert_eq!(
+            (outcomes(&changed), &changed.json()[0]["backup"]),
+            (vec!["cursor changed \"search\"".to_owned()], &Value::Null)
+        );
+        let gone = project.run(&["setup", "cursor", "--uninstall", "--json"]);
+        assert_eq!(
+            (&gone.json()[0]["file_removed"], cursor.exists()),
+            (&json!(true), false),
+            "{gone:?}"
+        );
+    }
+    // Not if somebody has put something into it.
+    assert_eq!(project.run(&["setup", "cursor"]).code, 0);
+    let text = std::fs::read_to_string(&cursor).unwrap();
+    std::fs::write(&cursor, text.replacen('{', "{\"theme\": 1,", 1)).unwrap();
+    assert_eq!(project.run(&["setup", "cursor", "--uninstall"]).code, 0);
+    assert!(std::fs::read_to_string(&cursor).unwrap().contains("theme"));
+}
+
+#[test]
+fn what_cannot_be_edited_is_told_in_the_format_of_the_file() {
+    let project = home();
+    project.write("home/.codex/config.toml", "mcp_servers = { docs = { command = \"npx\" } }\n");
+    project.write("home/.config/goose/config.yaml", "extensions: {docs: {cmd: npx, type: stdio}}\n");
+    for (client, expected) in [
+        ("codex", "[mcp_servers.mce]\ncommand = "),
+        ("goose", "extensions:\n  mce:\n    cmd: "),
+    ] {
+        let ended = project.run(&["setup", client]);
+        if ended.code != 0 {
+            assert!(ended.out.contains(expected), "{ended:?}");
+        }
+    }
+}
+
+#[test]
 fn nobody_is_chosen_for_a_person_who_is_not_there() {
     let project = home();
     let ended = project.run(&["setup", "--json"]);

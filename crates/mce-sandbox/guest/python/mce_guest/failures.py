@@ -21,8 +21,9 @@ FETCH_HINT = (
 # What programs import to send requests.
 _HTTP_LIBRARIES = ("aiohttp", "httpcore", "httplib2", "httpx", "pycurl", "requests", "urllib3", "websockets")
 
-# Set by the worker: gives the names of all servers, for hints.
+# Set by the worker: gives the names of all servers, and the names of `mce` that are not there without an import, for hints.
 server_names = list
+helper_names = ()
 
 
 class CallError(Exception):
@@ -257,11 +258,17 @@ def _hint_of(error):
     own = getattr(error, "hint", None)
     if isinstance(own, str):
         return own
-    if _is_of_network(error):
+    if isinstance(error, OSError) and _is_of(error, ("/multiprocessing/",)):
+        return "programs are one process: use `concurrent.futures.ThreadPoolExecutor`, or `from mce import parallel`"
+    if _is_of(error, ("/socket.py", "/http/client.py")):
         return FETCH_HINT
     frame = _last_frame(error)
     if isinstance(error, NameError) and isinstance(error.name, str) and frame is not None:
-        return did_you_mean(error.name, [*frame.f_locals, *frame.f_globals, *vars(builtins)])
+        if error.name in helper_names:
+            return f"write `from mce import {error.name}`"
+        if error.name == "mce":
+            return "write `import mce`"
+        return did_you_mean(error.name, [*frame.f_locals, *frame.f_globals, *vars(builtins), *helper_names])
     if isinstance(error, AttributeError) and isinstance(error.name, str):
         if type(error.obj) is dict and error.name in error.obj:
             return f"answers are plain data: write `[{error.name!r}]`"
@@ -279,14 +286,14 @@ def _hint_of(error):
     return None
 
 
-def _is_of_network(error):
-    """Whether something tried to open a connection: the error, or one behind it, went through `socket` or `http.client`."""
+def _is_of(error, files):
+    """Whether the error, or one behind it, went through one of these files."""
     for _ in range(10):
         if not isinstance(error, BaseException):
             return False
         step = error.__traceback__
         while step is not None:
-            if step.tb_frame.f_code.co_filename.endswith(("/socket.py", "/http/client.py")):
+            if any(file in step.tb_frame.f_code.co_filename for file in files):
                 return True
             step = step.tb_next
         error = error.__cause__ or error.__context__

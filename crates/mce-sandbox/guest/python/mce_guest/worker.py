@@ -46,6 +46,7 @@ class Worker:
         output.capture(self._channel.send, values.encode_text)
         mce._host = self._servers.host
         failures.server_names = mce._host.servers
+        failures.helper_names = _TO_BE_IMPORTED
         builtins.exit = builtins.quit = sys.exit
         program.allow_nested_asyncio_run()
         program.provide_loop()

@@ -76,6 +76,14 @@ fn an_own_authority_is_trusted_where_it_is_configured_and_errors_say_what_is_wro
     check_works(&unverified, &api);
     assert!(unverified.run(&["config", "show"]).err.contains("anybody on the way"), "it is told");
     assert!(unverified.run(&["doctor"]).out.contains("anybody on the way"), "it is told");
+    let missing = project(&url, &json!({"tls": {"ca_file": "./nothing.pem"}}));
+    let (compiled, doctor) = (missing.run(&["compile"]), missing.run(&["doctor"]));
+    for told in [format!("{compiled:?}"), doctor.out] {
+        assert!(
+            told.contains("`tls.ca_file` cannot be used") && told.contains("nothing.pem"),
+            "{told}"
+        );
+    }
     let broken = project(&url, &json!({"tls": {"ca_file": "./shop.json"}}));
     assert!(
         call(&broken, &api).error()["message"]
@@ -120,6 +128,16 @@ fn a_client_certificate_is_shown_where_it_is_asked_for_and_fills_mutual_tls() {
     check_refused(&without, &api, "TLS", "`client_cert` and `client_key`");
     let files = json!({"tls": {"ca_file": ca, "client_cert": certificate, "client_key": key}});
     check_works(&project(&url, &files), &api);
+    // One that the TLS library refuses is told by its setting, before it is needed too.
+    let (_, other_key) = authority.certify("other", "me.example", false);
+    let refused = project(
+        &url,
+        &json!({"tls": {"ca_file": ca, "client_cert": certificate, "client_key": other_key}}),
+    );
+    let error = call(&refused, &api).error()["message"].to_string();
+    for told in [error, format!("{:?}", refused.run(&["compile"])), refused.run(&["doctor"]).out] {
+        assert!(told.contains("`tls.client_cert` cannot be used"), "{told}");
+    }
     // Also from a command, when it is needed.
     let given = json!({"tls": {"ca_file": ca, "client_cert": certificate, "client_key": {"command": ["cat", key]}}});
     check_works(&project(&url, &given), &api);
@@ -219,8 +237,13 @@ fn proxies_of_all_kinds_are_used_for_their_server_alone() {
         assert!(lines.starts_with(logged) && lines.lines().count() == 1, "{lines}");
         let shown = format!("{:?}", project.run(&["config", "show"]));
         assert!(!shown.contains("hidden-pass"), "{shown}");
+        let port = proxy.port;
         drop(proxy);
-        assert!(call(&project, &api).code != 0 && api.requests().is_empty(), "never directly");
+        let told = format!(
+            "the proxy `{}://127.0.0.1:{port}` cannot be reached",
+            scheme.split(':').next().unwrap()
+        );
+        check_refused(&project, &api, &told, "servers.shop.proxy`");
     }
 }
 
