@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use mce_broker::{
     Answer, Asker, Broker, BrokerOptions, CallError, CallErrorKind, CallLimits, CallRequest, Caller, FoundFunction, FunctionSource, Naming,
-    RunContext,
+    RunContext, WrittenCall,
 };
 use mce_catalog::function::{BodyFormat, Function, Location};
 use mce_catalog::openapi::{self, Document, Load, LoadError, Origin};
@@ -26,6 +26,8 @@ use crate::{body, wire};
 const ATTEMPTS: usize = 12;
 /// The run of every call.
 static RUN: LazyLock<RunContext> = LazyLock::new(|| RunContext::new("r", Asker::Person));
+/// Parts of arguments of which each in turn is not known.
+const UNKNOWN_PARTS: usize = 4;
 /// Before the paths of the document.
 const BASE: &str = "/base/v1";
 
@@ -234,13 +236,49 @@ impl Client<'_> {
             let came = self.broker.call(request).await;
             let requests = self.mock.take();
             match (came, requests.as_slice()) {
-                (came, [request]) => return self.faults(operation, case.function, &arguments, request, (came, &expected)),
+                (came, [request]) => {
+                    let mut faults = self.faults(operation, case.function, &arguments, request, (came, &expected));
+                    faults.extend(self.false_alarms(case.function, &arguments));
+                    return faults;
+                }
                 (Err(error), []) if error.kind == CallErrorKind::Argument => fault = format!("{error} {text}"),
                 (Err(error), []) => return vec![format!("{error} ({})", error.internal())],
                 (_, several) => return vec![format!("{} requests were sent", several.len())],
             }
         }
         vec![fault]
+    }
+
+    /// What is found wrong, before a program starts, with arguments that fit, whatever part of them is not known.
+    fn false_alarms(&self, function: &Function, arguments: &Map<String, Value>) -> Vec<String> {
+        let whole = Value::Object(arguments.clone());
+        let mut pointers = Vec::new();
+        pointers_of(&whole, "", &mut pointers);
+        let step = pointers.len() / UNKNOWN_PARTS + 1;
+        let parts = pointers.iter().step_by(step).map(|pointer| vec![pointer.clone()]);
+        let mut found = Vec::new();
+        for unknown in parts.chain([Vec::new(), pointers.iter().step_by(2).cloned().collect()]) {
+            let mut written = whole.clone();
+            for pointer in &unknown {
+                if let Some(value) = written.pointer_mut(pointer) {
+                    *value = Value::Null;
+                }
+            }
+            let text = RawValue::from_string(written.to_string()).unwrap();
+            let call = WrittenCall {
+                function: &function.python,
+                caller: Caller::Python,
+                arguments: &text,
+                unknown: &unknown,
+            };
+            let alarms = self.broker.written_faults(call);
+            found.extend(
+                alarms
+                    .into_iter()
+                    .map(|alarm| format!("false alarm: {alarm} where {unknown:?} is not known of {whole}")),
+            );
+        }
+        found
     }
 
     fn faults(
@@ -329,4 +367,18 @@ fn settings(home: &Path, port: u16) -> Settings {
         unresolved: Vec::new(),
     }];
     settings
+}
+
+/// The places of all values within a value.
+fn pointers_of(value: &Value, place: &str, pointers: &mut Vec<String>) {
+    let mut add = |name: &str, part: &Value| {
+        let place = format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
+        pointers.push(place.clone());
+        pointers_of(part, &place, pointers);
+    };
+    match value {
+        Value::Object(members) => members.iter().for_each(|(name, part)| add(name, part)),
+        Value::Array(items) => items.iter().enumerate().for_each(|(index, part)| add(&index.to_string(), part)),
+        _ => {}
+    }
 }
