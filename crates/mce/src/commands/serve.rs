@@ -10,7 +10,7 @@ use rmcp::transport::stdio_pipes;
 use crate::app::App;
 use crate::cli::{CompileArgs, ServeArgs, Transport};
 use crate::failure::Failure;
-use crate::server::{AsWritten, EndOfInput, Handler, LongIntegersAsTexts, StandingClient, WithoutLoneSurrogates, serve_http};
+use crate::server::{AsWritten, EndOfInput, Handler, LongIntegersAsTexts, StandingClient, WithoutLoneSurrogates, answering, serve_http};
 use crate::setup::Setup;
 
 /// Serves until the client closes stdin, or the process is asked to end; then ends all children.
@@ -68,12 +68,9 @@ async fn terminated() {
 
 async fn serve_stdio(app: &Arc<App>, client: Arc<StandingClient>) -> Result<(), Failure> {
     let (stdin, stdout) = stdio_pipes();
-    let served = AsWritten(Handler::new(Arc::clone(app), client)?)
-        .serve((
-            LongIntegersAsTexts::new(WithoutLoneSurrogates::new(EndOfInput::new(stdin, app.end()))),
-            stdout,
-        ))
-        .await;
+    let stdin = LongIntegersAsTexts::new(WithoutLoneSurrogates::new(EndOfInput::new(stdin, app.end())));
+    let handler = AsWritten(Handler::new(Arc::clone(app), client)?);
+    let served = handler.serve(answering(stdin, stdout)).await;
     match served {
         Ok(running) => tokio::select! {
             reason = running.waiting() => reason.map(drop).map_err(Failure::internal),

@@ -29,9 +29,15 @@ pub(crate) struct ChangedReader<R, C> {
 
 impl<R, C: Default> ChangedReader<R, C> {
     pub(crate) fn new(reader: R) -> Self {
+        Self::with(reader, C::default())
+    }
+}
+
+impl<R, C> ChangedReader<R, C> {
+    pub(crate) fn with(reader: R, change: C) -> Self {
         Self {
             reader,
-            change: C::default(),
+            change,
             ready: Vec::new(),
             given: 0,
             chunk: vec![0; CHUNK].into_boxed_slice(),

@@ -25,6 +25,7 @@ mod standing_client;
 mod surface;
 mod texts;
 pub(crate) mod tools;
+mod unreadable_lines;
 
 pub(crate) use as_written::AsWritten;
 pub(crate) use end_of_input::EndOfInput;
@@ -34,3 +35,4 @@ pub(crate) use lone_surrogates::WithoutLoneSurrogates;
 pub(crate) use long_integers::LongIntegersAsTexts;
 pub(crate) use promoted::tool_of;
 pub(crate) use standing_client::StandingClient;
+pub(crate) use unreadable_lines::answering;

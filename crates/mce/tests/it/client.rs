@@ -146,7 +146,8 @@ impl Client {
         }
     }
 
-    fn next(&self, what: &str) -> Value {
+    /// The next message, whatever it is. `what` is told if there is none.
+    pub(crate) fn next(&self, what: &str) -> Value {
         let line = self.lines.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{what}: {error}"));
         let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout holds what is no JSON: {error}: {line}"));
         assert_eq!(message["jsonrpc"], "2.0", "{line}");

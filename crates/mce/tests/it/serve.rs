@@ -454,3 +454,21 @@ fn an_image_in_a_value_is_a_block_of_its_own() {
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(!text.contains("AAEC"), "{text}");
 }
+
+#[test]
+fn a_line_that_is_no_json_is_answered_and_ends_nothing() {
+    let project = Project::empty();
+    for has_begun in [false, true] {
+        let mut client = Client::start(&project);
+        if has_begun {
+            client.shake_hands("2025-11-25");
+        }
+        client.send_line("{\"jsonrpc\": \"2.0\", no json");
+        let answer = client.next("no answer to a line that is no JSON");
+        assert_eq!((&answer["error"]["code"], answer.get("id")), (&json!(-32700), None), "{answer}");
+        if !has_begun {
+            client.shake_hands("2025-11-25");
+        }
+        assert_eq!(client.request("ping", json!({})), json!({}));
+    }
+}
