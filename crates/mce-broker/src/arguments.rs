@@ -41,6 +41,15 @@ pub(crate) struct Argument<'a> {
     pub(crate) is_filled: bool,
 }
 
+/// What null is as the value of a parameter that does not take it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Null {
+    /// A value that does not fit.
+    Misfit,
+    /// No value.
+    Missing,
+}
+
 /// The request body's value, and its text, in which numbers are exact.
 #[derive(Debug)]
 pub(crate) struct BodyArgument<'a> {
@@ -53,12 +62,13 @@ pub(crate) struct BodyArgument<'a> {
 /// Reads the arguments of a call.
 ///
 /// What the call does not give is filled in as configured. Null counts as not given: nothing can be sent for it but in a JSON body. (OpenAPI 3.2, Appendix C, Undefined Values.)
-/// A tool gets it where its schema has null.
+/// A tool gets it where its schema has null; of a recipe it is a [`Null::Misfit`] elsewhere, since a default in its place would be another value.
 pub(crate) fn read_arguments<'a>(
     found: &'a FoundFunction,
     caller: Caller,
     naming: Naming,
     arguments: &'a RawValue,
+    null: Null,
 ) -> Result<Arguments<'a>, CallError> {
     let (function, filled) = (&found.function, found.filled.as_slice());
     let names = Names {
@@ -104,7 +114,7 @@ pub(crate) fn read_arguments<'a>(
         }
     }
     for slot in &mut slots {
-        slot.take_if(|argument| argument.value.is_null() && !takes_null(argument.parameter, found));
+        slot.take_if(|argument| null == Null::Missing && argument.value.is_null() && !takes_null(argument.parameter, found));
     }
     fill(function, filled, &mut slots, &mut body)?;
     let parameters: Vec<_> = slots.into_iter().flatten().collect();

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::allowed_hosts::AllowedHosts;
 use crate::answer::{Answer, Reading, read_value, telling_headers};
 use crate::api_login::{ApiLogins, LoginWith};
-use crate::arguments::{Arguments, misfit, read_arguments};
+use crate::arguments::{Arguments, Null, misfit, read_arguments};
 use crate::audit::Audit;
 use crate::base_url::BaseUrl;
 use crate::call_error::{BrokerError, CallError};
@@ -214,7 +214,7 @@ impl Broker {
     async fn call_api(&self, request: CallRequest<'_>, found: &Arc<FoundFunction>, target: &HttpTarget) -> Result<Answer, CallError> {
         let function = &found.function;
         let server = self.server(&function.server)?;
-        let arguments = read_arguments(found, request.caller, request.naming, request.arguments)?;
+        let arguments = read_arguments(found, request.caller, request.naming, request.arguments, Null::Missing)?;
         let mut parts = self.checked_request(found, target, &arguments)?;
         policy::check_function(server, function)?;
         let base = BaseUrl::of(server, target)?;
@@ -276,7 +276,7 @@ impl Broker {
     ) -> Result<Arguments<'a>, CallError> {
         match &found.function.target {
             Target::Http(target) => {
-                let arguments = read_arguments(found, request.caller, request.naming, request.arguments)?;
+                let arguments = read_arguments(found, request.caller, request.naming, request.arguments, Null::Missing)?;
                 self.checked_request(found, target, &arguments)?;
                 Ok(arguments)
             }

@@ -7,11 +7,11 @@ use mce_catalog::catalog::is_untyped;
 use mce_catalog::function::ToolTarget;
 use mce_catalog::observed::shape_of;
 use mce_config::Origin;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
 
 use crate::answer::{Answer, AnswerValue};
-use crate::arguments::{Arguments, read_arguments};
+use crate::arguments::{Arguments, Null, read_arguments};
 use crate::call::{Broker, CallRequest, qualified};
 use crate::call_error::{CallError, CallErrorKind};
 use crate::function_source::FoundFunction;
@@ -57,7 +57,7 @@ impl Broker {
         };
         let (ready, _turn, intent) = self.admit(request, (function, &arguments), &facts, ready).await?;
         let sent = match ready {
-            Ready::Recipe(recipe) => run_recipe(found, recipe).await,
+            Ready::Recipe(recipe) => run_recipe(found, recipe, request.with_content).await,
             Ready::Tool(members) => self.send_to_tool(found, tool, members, request).await,
         };
         let outcome = sent.map_err(|error| self.without_secrets(error).on_record());
@@ -72,8 +72,11 @@ impl Broker {
         found: &'a Arc<FoundFunction>,
         tool: &ToolTarget,
     ) -> Result<(Arguments<'a>, Value), CallError> {
+        let server = self.server(&found.function.server);
+        let is_recipe = server.is_ok_and(|server| matches!(server.origin, Origin::Recipes(_)));
+        let null = if is_recipe { Null::Misfit } else { Null::Missing };
         let check = || {
-            let arguments = read_arguments(found, request.caller, request.naming, request.arguments)?;
+            let arguments = read_arguments(found, request.caller, request.naming, request.arguments, null)?;
             let validators = self.checked_parameters(found, &arguments)?;
             let members = members_of(&arguments);
             validators.check_whole(tool, &members)?;
@@ -142,10 +145,12 @@ impl Broker {
     }
 }
 
-/// Runs a saved recipe. What it gives was made of what calls gave, from which secrets are gone already.
-async fn run_recipe(found: &FoundFunction, recipe: ReadyRecipe<'_>) -> Result<Answer, CallError> {
+/// Runs a saved recipe. Its value is also the one block of its answer, as JSON. What it gives was made of what calls gave, from which secrets are gone already.
+async fn run_recipe(found: &FoundFunction, recipe: ReadyRecipe<'_>, with_content: bool) -> Result<Answer, CallError> {
     let started = Instant::now();
     let value = recipe.await?;
+    let result = || to_raw_value(&json!({"content": [{"type": "text", "text": value.get()}]}));
+    let result = with_content.then(result).transpose();
     let shape = || serde_json::from_str(value.get()).ok().map(|value| shape_of(&value));
     Ok(Answer {
         attempts: 1,
@@ -155,7 +160,7 @@ async fn run_recipe(found: &FoundFunction, recipe: ReadyRecipe<'_>) -> Result<An
         value: AnswerValue::Json(value),
         status: None,
         headers: Vec::new(),
-        result: None,
+        result: result.map_err(|error| CallError::new(CallErrorKind::Internal, error.to_string()))?,
         elapsed: started.elapsed(),
     })
 }
@@ -241,8 +246,6 @@ pub(crate) fn upstream_failure(error: &UpstreamError) -> CallError {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -55,6 +55,7 @@ async fn run(sandbox: &Sandbox, source: &str) -> Duration {
         language: Language::Python,
         source: source.to_owned(),
         params: mce_sandbox::Inputs::new(),
+        has_all_params: false,
         wall: None,
     };
     let outcome = sandbox.run(program, Arc::new(Nothing)).await;

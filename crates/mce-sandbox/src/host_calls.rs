@@ -245,6 +245,11 @@ pub trait HostCalls: Send + Sync {
         None
     }
 
+    /// What programs that this one has called have printed since this was last asked. It goes into the log of this one.
+    fn printed(&self) -> String {
+        String::new()
+    }
+
     /// Time that calls of this run have waited for a person so far. It is not the program's: its wall-clock limit grows
     /// by it.
     fn waited(&self) -> Duration {

@@ -38,6 +38,8 @@ pub struct Program {
     pub source: String,
     /// Values that replace those of top-level variables of the same name. Data, never edits of text.
     pub params: Inputs,
+    /// Variables that the text gives no value must be among them, or the program does not start.
+    pub has_all_params: bool,
     /// The wall-clock time that it has, where that is less than the limit of all runs.
     pub wall: Option<Duration>,
 }

@@ -146,6 +146,9 @@ async fn to_end<'a>(desk: &'a Desk<'a>, mut reader: ReadHalf<'a>, state: &mut St
             Some(answered) = under_way.next() => {
                 if let Some(id) = answered {
                     state.ids.remove(&id);
+                    if let Step::End(end) = state.log(&desk.calls.printed()) {
+                        return end;
+                    }
                 }
             }
             _ = look.tick(), if state.watch.is_some() => {
@@ -246,6 +249,8 @@ pub(crate) struct Manner {
     pub(crate) has_guard: bool,
     /// The program is read and not run; its value is its outline.
     pub(crate) has_outline: bool,
+    /// What is only read is checked against the catalog as what is run.
+    pub(crate) has_check: bool,
 }
 
 #[derive(Serialize)]
@@ -258,6 +263,10 @@ struct RunFrame<'a> {
     has_guard: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     has_outline: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    has_check: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    has_all: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     servers: Option<Vec<String>>,
 }
@@ -272,6 +281,8 @@ fn run_frame(program: &Program, servers: Option<Vec<String>>, limits: &Limits, m
         has_traceback: manner.has_tracebacks,
         has_guard: manner.has_guard,
         has_outline: manner.has_outline,
+        has_check: manner.has_check,
+        has_all: program.has_all_params,
         // Where they are many, few programs need them.
         servers: servers.filter(|servers| servers.len() <= TOLD_SERVERS),
     }))

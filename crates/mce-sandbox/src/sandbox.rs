@@ -55,8 +55,8 @@ enum Place {
     Own,
     /// In the place of the program that waits for it.
     OfCaller,
-    /// In a place of its own, to be read only.
-    ForOutline,
+    /// In a place of its own, to be read only; checked against the catalog, or not.
+    ForOutline { is_checked: bool },
 }
 
 /// The host's side of what makes no calls.
@@ -169,13 +169,29 @@ impl Sandbox {
     ///
     /// [`ProgramError`] if it is no program, or cannot be read.
     pub async fn outline(&self, language: Language, source: &str) -> Result<Outline, ProgramError> {
+        let at = Place::ForOutline { is_checked: false };
+        self.outline_at(at, language, source, Arc::new(NoCalls)).await
+    }
+
+    /// The same of a program that is to be run: refuses it for what it would be refused for before it starts.
+    ///
+    /// # Errors
+    ///
+    /// [`ProgramError`] if it is no program, or cannot be read, or may not start. Only descriptions are asked for by `calls`.
+    pub async fn checked_outline(&self, language: Language, source: &str, calls: Arc<dyn HostCalls>) -> Result<Outline, ProgramError> {
+        self.outline_at(Place::ForOutline { is_checked: true }, language, source, calls)
+            .await
+    }
+
+    async fn outline_at(&self, at: Place, language: Language, source: &str, calls: Arc<dyn HostCalls>) -> Result<Outline, ProgramError> {
         let program = Program {
             language,
             source: source.to_owned(),
             params: Inputs::new(),
+            has_all_params: false,
             wall: None,
         };
-        let outcome = self.run_at(Place::ForOutline, program, Arc::new(NoCalls)).await;
+        let outcome = self.run_at(at, program, calls).await;
         let unreadable = |error: serde_json::Error| ProgramError::new(ErrorKind::Internal, error.to_string());
         serde_json::from_str(outcome.result?.get()).map_err(unreadable)
     }
@@ -189,7 +205,7 @@ impl Sandbox {
             );
         }
         let place = match at {
-            Place::Own | Place::ForOutline => match self.places.enter().await {
+            Place::Own | Place::ForOutline { .. } => match self.places.enter().await {
                 Ok(place) => Some(place),
                 Err(full) => return refused(busy(full)),
             },
@@ -202,7 +218,8 @@ impl Sandbox {
         let manner = Manner {
             has_tracebacks: self.options.has_tracebacks,
             has_guard: self.options.has_guard,
-            has_outline: at == Place::ForOutline,
+            has_outline: matches!(at, Place::ForOutline { .. }),
+            has_check: at == Place::ForOutline { is_checked: true },
         };
         let outcome = run::run(worker, &program, &*calls, &self.options.limits, manner).await;
         if at == Place::Own {

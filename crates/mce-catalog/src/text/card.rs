@@ -189,11 +189,13 @@ fn description(function: &Function) -> String {
         Target::Tool(_) => MAX_TOOL_CHARS,
     };
     let description = paragraph(&function.description, limit);
-    let adds_nothing = description.is_empty() || summary.starts_with(description.trim_end_matches(['.', '…']));
+    // The summary is one line, whatever the description has.
+    let line = one_line(&function.description, limit);
+    let adds_nothing = description.is_empty() || summary.starts_with(line.trim_end_matches(['.', '…']));
     match (summary.is_empty(), adds_nothing) {
         (_, true) => summary,
         (true, false) => description,
-        (false, false) if description.starts_with(summary.trim_end_matches(['.', '…'])) => description,
+        (false, false) if line.starts_with(summary.trim_end_matches(['.', '…'])) => description,
         (false, false) => format!("{summary}\n{description}"),
     }
 }

@@ -3,7 +3,8 @@
   "use strict";
 
   const { parse: parseJson } = JSON;
-  const { isInteger, isSafeInteger } = Number;
+  const { isFinite, isInteger, isSafeInteger } = Number;
+  const { keys: keysOf } = Object;
   const includes = Function.prototype.call.bind(String.prototype.includes);
   const toBigInt = BigInt;
   const ARGUMENT_BYTES = 8 << 20;
@@ -75,6 +76,13 @@
     if (args === undefined || args === null) args = {};
     if (typeof args !== "object" || Array.isArray(args)) {
       throw new ArgumentError("arguments are given as one object", { function: short, hint: "write `{ name: value }`" });
+    }
+    for (const key of keysOf(args)) {
+      // As null it would not be what was given, but nothing at all.
+      if (typeof args[key] === "number" && !isFinite(args[key])) {
+        const message = `\`${key.slice(0, 100)}\` is \`${args[key]}\`, a number that JSON does not have`;
+        throw new ArgumentError(message, { function: short, hint: "leave it out, or give a finite number" });
+      }
     }
     let text;
     try {

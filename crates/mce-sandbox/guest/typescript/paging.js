@@ -150,7 +150,7 @@
     next(value, headers) {
       const { by } = this.how;
       if (!this.isTold || by === "links") {
-        const address = nextLink(headers.get("link") ?? "");
+        const address = nextLink(headers?.get("link") ?? "");
         if (address) {
           this.hasLinks = true;
           return this.fromAddress(address);

@@ -106,7 +106,8 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    fn of(mut all: Vec<Refusal>) -> Option<Self> {
+    /// None of none.
+    pub(super) fn of(mut all: Vec<Refusal>) -> Option<Self> {
         all.sort_by_key(|refusal| refusal.line);
         let mut all = all.into_iter();
         let first = all.next()?;

@@ -47,9 +47,15 @@ struct Request {
     output_bytes: usize,
     has_traceback: bool,
     has_guard: bool,
-    /// The text is read only.
+    /// The text is read only,
     #[serde(default)]
     has_outline: bool,
+    /// and checked against the catalog.
+    #[serde(default)]
+    has_check: bool,
+    /// Values are given for all variables that have none.
+    #[serde(default)]
+    has_all: bool,
     servers: Option<Vec<String>>,
 }
 
@@ -80,30 +86,25 @@ pub(super) fn run(stage: &Stage<'_, '_>, request: &str) -> Vec<u8> {
 impl<'js> Stage<'_, 'js> {
     fn outcome(&self, request: &Request) -> Result<String, Box<Failure>> {
         let source = request.source.strip_prefix('\u{feff}').unwrap_or(&request.source);
-        if request.has_outline {
-            let outline = compile::outline(source).map_err(|refusal| Box::new(Failure::refused(refusal, source)))?;
-            return serde_json::to_string(&outline).map_err(|error| Box::new(Failure::new(ErrorKind::Internal, error.to_string())));
-        }
-        let params: Map<String, serde_json::Value> =
-            serde_json::from_str(request.params.get()).map_err(|error| Box::new(Failure::new(ErrorKind::Internal, error.to_string())))?;
         let refused = |refusal| Box::new(Failure::refused(refusal, source));
-        let compiled = compile::compile(source, &params).map_err(refused)?;
-        if let Some(servers) = &request.servers {
-            let told = self.call::<_, ()>("tellServers", (servers.clone(),));
-            told.map_err(|_| {
-                Box::new(Failure::new(
-                    ErrorKind::Memory,
-                    "the program needs more memory than its limit allows",
-                ))
-            })?;
+        let unreadable = |error: serde_json::Error| Box::new(Failure::new(ErrorKind::Internal, error.to_string()));
+        if request.has_outline {
+            let outline = compile::outline(source).map_err(refused)?;
+            if request.has_check {
+                let compiled = compile::compile(source, &Map::new()).map_err(refused)?;
+                self.check(&compiled.facts, request)?;
+            }
+            return serde_json::to_string(&outline).map_err(unreadable);
         }
-        let context = check::Context {
-            globals: self.globals,
-            exports: self.exports,
-            has_guard: request.has_guard,
-        };
-        let servers = check::check(&compiled.facts, context, &mut Host { stage: self })
-            .map_err(|refusals| Box::new(Failure::of_all(refusals, source)))?;
+        let params: Map<String, serde_json::Value> = serde_json::from_str(request.params.get()).map_err(unreadable)?;
+        if !params.is_empty() || request.has_all {
+            let faults = compile::faults_of_inputs(source, &params, request.has_all).map_err(refused)?;
+            if let Some(refusals) = check::Refusals::of(faults) {
+                return Err(Box::new(Failure::of_all(refusals, source)));
+            }
+        }
+        let compiled = compile::compile(source, &params).map_err(refused)?;
+        let servers = self.check(&compiled.facts, request)?;
         let Compiled {
             javascript,
             positions,
@@ -122,6 +123,26 @@ impl<'js> Stage<'_, 'js> {
         let value = self.value(&javascript, &facts, request.params.get(), &servers);
         let value = value.map_err(|stop| Box::new(self.stopped(stop, &report)))?;
         self.encode(value, request.output_bytes, &report).map_err(Box::new)
+    }
+
+    /// Checks a program against the catalog. Returns the servers that the text names without an import.
+    fn check(&self, facts: &compile::Facts, request: &Request) -> Result<Vec<String>, Box<Failure>> {
+        if let Some(servers) = &request.servers {
+            let told = self.call::<_, ()>("tellServers", (servers.clone(),));
+            told.map_err(|_| {
+                Box::new(Failure::new(
+                    ErrorKind::Memory,
+                    "the program needs more memory than its limit allows",
+                ))
+            })?;
+        }
+        let context = check::Context {
+            globals: self.globals,
+            exports: self.exports,
+            has_guard: request.has_guard,
+        };
+        let source = request.source.strip_prefix('\u{feff}').unwrap_or(&request.source);
+        check::check(facts, context, &mut Host { stage: self }).map_err(|refusals| Box::new(Failure::of_all(refusals, source)))
     }
 
     /// Runs the compiled program to its value.

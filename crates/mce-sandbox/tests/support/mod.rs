@@ -70,6 +70,7 @@ pub(crate) fn program_in(language: Language, source: &str) -> Program {
         language,
         source: source.to_owned(),
         params: mce_sandbox::Inputs::new(),
+        has_all_params: false,
         wall: None,
     }
 }

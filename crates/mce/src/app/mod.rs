@@ -7,6 +7,7 @@ mod blocks;
 mod call_groups;
 mod calls;
 mod checkers;
+mod checking;
 mod compile;
 mod discovery;
 mod documents;

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use mce_broker::{CallError, CallErrorKind, ReadyRecipe, RecipeRuns};
 use mce_catalog::function::Effect;
@@ -53,6 +53,7 @@ impl Runner {
             language,
             source: recipe.source,
             params: params.map_err(|error| CallError::new(CallErrorKind::Internal, error.to_string()))?,
+            has_all_params: true,
             leave: Ok(()),
         })
     }
@@ -80,6 +81,7 @@ impl RecipeRuns for RunCalls {
                 run: self.behalf.run(Some(&program.source)),
                 groups: Arc::new(CallGroups::within(&self.groups)),
                 addresses: Addresses::default(),
+                printed: std::sync::Mutex::default(),
                 whole: Arc::clone(&self.whole),
                 within,
                 is_outermost: false,
@@ -87,7 +89,12 @@ impl RecipeRuns for RunCalls {
             };
             let run: ReadyRecipe<'a> = Box::pin(async move {
                 let _turn = turn;
-                value_of(name, self.runner.run_with(program, Arc::new(calls)).await)
+                let ran = self.runner.run_with(program, Arc::new(calls)).await;
+                self.printed
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push_str(&marked(name, &ran.outcome.logs));
+                value_of(name, ran)
             });
             Ok(run)
         })
@@ -115,6 +122,12 @@ impl RecipeRuns for AtTop<'_> {
             Ok(run)
         })
     }
+}
+
+/// What a recipe has printed, each line behind its name.
+fn marked(name: &str, logs: &str) -> String {
+    let lines: Vec<String> = logs.lines().map(|line| format!("[{name}] {line}\n")).collect();
+    lines.concat()
 }
 
 fn value_of(name: &str, ran: Ran) -> Result<Box<RawValue>, CallError> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use mce_broker::{Recipe, RecipeError, RecipeNotes, SavedRecipe, SavedRecipeError, SavedRecipes};
+use mce_catalog::names::function_named;
 use mce_config::RECIPES;
 use mce_sandbox::{Input, Inputs, Language, Outline};
 use serde::Serialize;
@@ -16,6 +17,9 @@ use super::report::{Counts, Outcome};
 use super::runs::language_named;
 use super::{App, Behalf, IN_BACKGROUND, RunReport, run_calls};
 use crate::failure::Failure;
+
+/// Characters of an id that are enough if only one begins with them.
+const MIN_ID: usize = 6;
 
 /// A recipe, saved or kept for a while.
 #[derive(Debug, Serialize)]
@@ -131,6 +135,9 @@ impl App {
             let told = format!("a configured server has the name `{RECIPES}`, by which saved recipes are called");
             return Err(Failure::new("config", told).with_hint("give the server another name"));
         }
+        if !matches!(from, SaveFrom::Itself) {
+            self.check_name(name)?;
+        }
         let (language, text, description, called, replaces) = match from {
             SaveFrom::Kept(id) => {
                 let kept = self.kept(&id)?;
@@ -154,10 +161,7 @@ impl App {
                 )
             }
         };
-        let outline = self.sandbox.outline(language, &text).await.map_err(|error| {
-            let place = error.line.map_or_else(String::new, |line| format!("line {line}: "));
-            Failure::new(error.kind.as_str(), format!("{place}{}", error.message)).with_hint(error.hint.unwrap_or_default())
-        })?;
+        let outline = self.checked_outline(language, &text).await?;
         let named = called.into_keys().chain(outline.functions);
         let named = named.filter_map(|reference| Some(self.discovery.named(&reference)?.0));
         let uses = named.filter_map(|name| Some((name.clone(), self.discovery.signature(&name, language).ok()?)));
@@ -178,12 +182,18 @@ impl App {
     ///
     /// A failure of type `argument` if there is none.
     pub(crate) async fn remove_recipe(&self, name: &str) -> Result<String, Failure> {
-        if self.recipes.remove(name).map_err(|error| store_failure(&error))? {
-            return Ok(name.to_owned());
+        match self.saved().remove(name) {
+            Ok(file) => {
+                self.read_recipes().await?;
+                Ok(file.display().to_string())
+            }
+            Err(SavedRecipeError::Unknown { .. }) => {
+                let id = self.kept(name)?.id;
+                self.recipes.remove(&id).map_err(|error| store_failure(&error))?;
+                Ok(id)
+            }
+            Err(error) => Err(saved_failure(&error)),
         }
-        let file = self.saved().remove(name).map_err(|error| saved_failure(&error))?;
-        self.read_recipes().await?;
-        Ok(file.display().to_string())
     }
 
     /// Runs a recipe with other values for its variables.
@@ -193,27 +203,65 @@ impl App {
     /// A failure of type `argument` if there is none, or what it uses has changed.
     pub(crate) async fn run_recipe(&self, name: &str, params: Inputs, behalf: &Behalf) -> Result<RunReport, Failure> {
         let recipe = match self.find(name)? {
-            Found::Kept(_) => return Ok(self.run_cached(name, params, behalf).await),
+            Found::Kept(kept) => return Ok(self.run_cached(&kept.id, params, behalf).await),
             Found::Saved(recipe) => recipe,
         };
         let language = language_of(&recipe);
         let hint = format!("if the recipe is right still, `mce recipes save {name}` takes them as they are");
         let used = self.runner.check_used(&recipe.notes.uses, language, &hint);
         used.map_err(|error| run_calls::failure_of(&error))?;
-        Ok(self.run_program(language, recipe.source, params, behalf).await)
+        Ok(self.run_with_all(language, recipe.source, params, behalf).await)
     }
 
     fn saved(&self) -> &SavedRecipes {
         &self.runner.saved
     }
 
+    /// The program that is kept under this id, or under the only one that begins like this.
     fn kept(&self, id: &str) -> Result<Recipe, Failure> {
         let listed = self.recipes.list(SystemTime::now()).map_err(|error| store_failure(&error))?;
-        let unknown = || RecipeError::Unknown {
-            id: id.chars().take(100).collect(),
+        let mut found: Vec<Recipe> = listed.into_iter().filter(|recipe| recipe.id.starts_with(id)).collect();
+        let shown: String = id.chars().take(100).collect();
+        match found.len() {
+            0 => Err(Failure::argument(RecipeError::Unknown { id: shown }.to_string()).with_hint("`mce recipes list` shows all")),
+            _ if id.len() < MIN_ID => {
+                let told = format!("`{shown}` is too short for an id");
+                Err(Failure::argument(told).with_hint(format!("give at least {MIN_ID} characters; `mce recipes list` shows all")))
+            }
+            1 => Ok(found.remove(0)),
+            _ => {
+                let ids: Vec<String> = found.iter().map(|recipe| format!("`{}`", recipe.id)).collect();
+                let told = format!("several ids begin with `{shown}`: {}", ids.join(", "));
+                Err(Failure::argument(told).with_hint("give more of the one that is meant"))
+            }
+        }
+    }
+
+    /// Refuses names that are no function's in both languages, with one that is and is free.
+    fn check_name(&self, name: &str) -> Result<(), Failure> {
+        let is_plain = |name: &str| {
+            let made = function_named(name);
+            made.python == name && !made.typescript.ends_with('_') && name.starts_with(|first: char| first.is_ascii_lowercase())
         };
-        let found = listed.into_iter().find(|recipe| recipe.id == id);
-        found.ok_or_else(|| Failure::argument(unknown().to_string()).with_hint("`mce recipes list` shows all"))
+        if is_plain(name) {
+            return Ok(());
+        }
+        let made = function_named(name).python;
+        let why = match made.strip_suffix('_') {
+            Some(plain) if plain == name => "it is a word of Python, or one that programs need",
+            Some(_) | None if made == name => "it is a word of TypeScript, or one that programs need",
+            Some(_) | None => "it is no plain name",
+        };
+        let told = format!(
+            "`{}` cannot be the name of a recipe: {why}",
+            name.chars().take(100).collect::<String>()
+        );
+        let free = |name: &String| is_plain(name) && matches!(self.saved().get(name), Err(SavedRecipeError::Unknown { .. }));
+        let word = made.trim_matches('_');
+        let others = (2..100).map(|number| format!("{word}_recipe_{number}"));
+        let mut names = [word.to_owned(), format!("{word}_recipe")].into_iter().chain(others);
+        let hint = names.find(free).map(|name| format!("`{name}` is free"));
+        Err(Failure::argument(told).with_hint(hint.unwrap_or_default()))
     }
 
     fn find(&self, name: &str) -> Result<Found, Failure> {

@@ -1,13 +1,15 @@
 //! The host's side of one run: each host call goes to the broker or the catalog, and calls are counted for the answer.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mce_broker::{Answer, AnswerValue, CallError, CallErrorKind, CallRequest, Caller, FetchRequest, ResultError, Results, RunContext};
+use mce_broker::{
+    Answer, AnswerValue, Broker, CallError, CallErrorKind, CallRequest, Caller, FetchRequest, ResultError, Results, RunContext,
+};
 use mce_catalog::function::Effect;
 use mce_sandbox::{BoxFuture, CallFailure, HostCall, HostCalls, HostValue, Language, Naming, WrittenCall};
 use serde::{Deserialize, Serialize};
@@ -33,6 +35,8 @@ pub(crate) struct RunCalls {
     pub(super) run: RunContext,
     pub(super) groups: Arc<CallGroups>,
     pub(super) addresses: Addresses,
+    /// What recipes that it has called have printed, until it stands in its log. The lock is held while a text is added or taken.
+    pub(super) printed: std::sync::Mutex<String>,
     pub(super) whole: Arc<Whole>,
     /// The recipes within which it runs, the outermost first; the last one is itself.
     pub(super) within: Vec<String>,
@@ -71,18 +75,6 @@ impl RunCalls {
             "policy",
             format!("the program has made the {limit} calls that one run may make"),
         ))
-    }
-
-    fn written_faults(&self, calls: &[WrittenCall]) -> Vec<Vec<String>> {
-        let faults = |call: &WrittenCall| {
-            self.runner.broker.written_faults(mce_broker::WrittenCall {
-                function: &call.function,
-                caller: caller(self.language),
-                arguments: &call.arguments,
-                unknown: &call.unknown,
-            })
-        };
-        calls.iter().map(faults).collect()
     }
 
     async fn call_function(
@@ -262,7 +254,7 @@ impl HostCalls for RunCalls {
                     .await
                 }
                 HostCall::Describe { server, names } => json(&self.runner.discovery.describe(&server, &names, self.language)?),
-                HostCall::Check { calls } => json(&self.written_faults(&calls)),
+                HostCall::Check { calls } => json(&written_faults(&self.runner.broker, self.language, &calls)),
                 HostCall::Servers {} => json(&self.runner.discovery.server_names()),
                 HostCall::Save { value } => self.save(&value).await,
                 HostCall::Load { id } => self.load(id).await,
@@ -274,6 +266,10 @@ impl HostCalls for RunCalls {
         })
     }
 
+    fn printed(&self) -> String {
+        std::mem::take(&mut *self.printed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn waited(&self) -> Duration {
         self.behalf.client.waited()
     }
@@ -281,6 +277,19 @@ impl HostCalls for RunCalls {
     fn servers(&self) -> Option<Vec<String>> {
         Some(self.runner.discovery.server_names())
     }
+}
+
+/// What is certainly wrong with each of these calls.
+pub(super) fn written_faults(broker: &Broker, language: Language, calls: &[WrittenCall]) -> Vec<Vec<String>> {
+    let faults = |call: &WrittenCall| {
+        broker.written_faults(mce_broker::WrittenCall {
+            function: &call.function,
+            caller: caller(language),
+            arguments: &call.arguments,
+            unknown: &call.unknown,
+        })
+    };
+    calls.iter().map(faults).collect()
 }
 
 pub(crate) fn caller(language: Language) -> Caller {
@@ -390,7 +399,7 @@ impl From<Failure> for CallFailure {
     }
 }
 
-fn json(value: &impl Serialize) -> Result<HostValue, CallFailure> {
+pub(super) fn json(value: &impl Serialize) -> Result<HostValue, CallFailure> {
     let value = to_raw_value(value).map_err(Failure::internal)?;
     Ok(HostValue::Json(value))
 }

@@ -40,6 +40,8 @@ pub(super) struct ToRun {
     pub(super) language: Language,
     pub(super) source: String,
     pub(super) params: Inputs,
+    /// Variables that the text gives no value must be among them.
+    pub(super) has_all_params: bool,
     /// Whether it may be run, as far as that is known already.
     pub(super) leave: Result<(), ProgramError>,
 }
@@ -66,6 +68,7 @@ impl Runner {
             run: behalf.run(Some(&program.source)),
             groups: Arc::default(),
             addresses: Addresses::default(),
+            printed: std::sync::Mutex::default(),
             whole: Arc::new(Whole {
                 model: Model::new(Arc::clone(&behalf.client), &self.settings.client, behalf.model),
                 calls: AtomicU32::new(0),
@@ -89,6 +92,7 @@ impl Runner {
                     language: program.language,
                     source: program.source,
                     params: program.params,
+                    has_all_params: program.has_all_params,
                     wall: calls.behalf.narrowed.wall,
                 };
                 let host_calls = Arc::<RunCalls>::clone(&calls);

@@ -70,7 +70,7 @@ impl App {
             refused.hint = unusable.hint().map(str::to_owned);
             return RunReport::refused(language, refused);
         }
-        let mut report = self.run_program(language, recipe.source, params, behalf).await;
+        let mut report = self.run_with_all(language, recipe.source, params, behalf).await;
         report.answer.cache_id = report.answer.success.then(|| cache_id.to_owned());
         report
     }
@@ -81,7 +81,29 @@ impl App {
             language,
             source,
             params,
+            has_all_params: false,
+            leave: Ok(()),
+        };
+        self.run_to_run(program, behalf).await
+    }
+
+    /// The same of a recipe: variables that its text gives no value must be given one.
+    pub(super) async fn run_with_all(&self, language: Language, source: String, params: Inputs, behalf: &Behalf) -> RunReport {
+        let program = ToRun {
+            language,
+            source,
+            params,
+            has_all_params: true,
+            leave: Ok(()),
+        };
+        self.run_to_run(program, behalf).await
+    }
+
+    async fn run_to_run(&self, program: ToRun, behalf: &Behalf) -> RunReport {
+        let language = program.language;
+        let program = ToRun {
             leave: self.check_project(behalf).await.map_err(refusal),
+            ..program
         };
         let Ran {
             mut outcome,

@@ -1,4 +1,4 @@
-//! `mce clean`: forgets what was compiled and the recipes. The audit log is kept.
+//! `mce clean`: forgets what was compiled and the programs that are kept for a while. Saved recipes and the audit log stay.
 
 use std::process::ExitCode;
 
@@ -11,9 +11,9 @@ pub(crate) async fn clean(setup: &Setup, args: CleanArgs) -> Result<ExitCode, Fa
     let settings = setup.settings()?;
     let directory = settings.data_dir.display().to_string();
     // Emptied, not removed: a server that runs has the file open and sees that it is empty.
-    let (documents, recipes) = App::open(setup, settings)?.clean()?;
+    let (documents, programs) = App::open(setup, settings)?.clean()?;
     setup.terminal.note(format!(
-        "forgot {documents} compiled documents and {recipes} recipes in {directory}"
+        "forgot {documents} compiled documents and {programs} kept programs in {directory}"
     ));
     match args.then {
         Some(CleanThen::Compile(args)) => super::compile(setup, &args).await,

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use mce_sandbox::Inputs;
 use serde_json::json;
+use serde_json::value::to_raw_value;
 
 use super::exec::{language, read_source};
 use super::run_report::{params, print_run};
@@ -84,8 +85,23 @@ async fn run(setup: &Setup, app: &App, args: &RunRecipeArgs) -> Result<ExitCode,
         None => Inputs::new(),
     };
     values.extend(params(&args.params)?);
+    if !args.params.is_empty() {
+        let shown = app.show_recipe(&args.name).await?;
+        as_texts(&mut values, &args.params, &shown.listed.params)?;
+    }
     let report = app.run_recipe(&args.name, values, &Behalf::person_at(setup.terminal)).await?;
     print_run(setup.terminal, &report, args.json.is_some())
+}
+
+/// What was typed for a variable that takes a text alone is that text: `item=7` is no number there.
+fn as_texts(values: &mut Inputs, typed: &[String], inputs: &[ListedInput]) -> Result<(), Failure> {
+    for (name, text) in typed.iter().filter_map(|typed| typed.split_once('=')) {
+        let takes_text = inputs.iter().any(|input| input.name == name && input.schema["type"] == "string");
+        if let Some(value) = values.get_mut(name).filter(|value| takes_text && !value.get().starts_with('"')) {
+            *value = to_raw_value(text).map_err(Failure::internal)?;
+        }
+    }
+    Ok(())
 }
 
 fn print_list(setup: &Setup, listed: &[ListedRecipe]) {

@@ -34,6 +34,7 @@ mod policy;
 mod private_networks;
 mod project;
 mod real_servers;
+mod recipe_inputs;
 mod recipes;
 mod rule_faults;
 mod secrets;

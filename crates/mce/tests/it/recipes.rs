@@ -255,7 +255,9 @@ fn a_recipe_whose_functions_changed_is_refused_until_a_person_looks() {
     // What was refused has used up nothing.
     let explained = good(project.run(&["policy", "check", "recipes.item_price", "--json", r#"{"item":"7"}"#])).json();
     assert_eq!(explained["budgets"], json!([{"per": "day", "limit": 1, "used": 0}]), "{explained}");
-    assert_eq!(project.run(&["recipes", "run", "item_price", "--param", "item=7"]).code, 0);
+    project.write("whole.py", &PRICE[0].1.replace("item: str", "item: int"));
+    good(project.run(&["recipes", "save", "item_price", "whole.py", "--replace"]));
+    good(project.run(&["recipes", "run", "item_price", "--param", "item=7"]));
 }
 
 #[test]
@@ -334,8 +336,8 @@ fn recipes_may_call_others_but_not_themselves() {
     }
     let deep = project.run(&["call", "recipes.step_0", "--json", "{}"]);
     assert!(deep.error()["message"].as_str().unwrap().contains("step_0 -> step_1"), "{deep:?}");
-    project.write("itself.ts", "await recipes.itself({})");
-    good(project.run(&["recipes", "save", "itself", "itself.ts"]));
+    project.write("data/recipes/itself.ts", "await recipes.itself({})");
+    good(project.run(&["compile"]));
     let ended = project.run(&["call", "recipes.itself", "--json", "{}"]);
     let error = ended.error();
     assert_eq!(error["type"], "policy", "{error}");
@@ -444,7 +446,17 @@ fn only_names_that_are_functions_in_both_languages_are_saved() {
         let ended = project.run(&["recipes", "save", name, "one.py", "--json"]);
         assert_eq!((ended.code, &ended.error()["type"]), (1, &json!("argument")), "{name}");
     }
-    assert!(good(project.run(&["recipes", "save", "class", "one.py", "--json"])).json()["problem"].is_string());
+    for (name, why, free) in [
+        ("class", "a word of Python", "class_recipe"),
+        ("import", "a word of Python", "import_recipe"),
+        ("delete", "a word of TypeScript", "delete_recipe"),
+        ("Upper", "no plain name", "upper"),
+    ] {
+        let error = project.run(&["recipes", "save", name, "one.py", "--json"]).error();
+        assert!(error["message"].as_str().unwrap().contains(why), "{error}");
+        assert_eq!(error["hint"], format!("`{free}` is free"), "{error}");
+        assert!(!project.file(&format!("data/recipes/{name}.py")).exists());
+    }
     good(project.run(&["recipes", "save", "one", "one.py"]));
     let again = project.run(&["recipes", "save", "one", "one.py", "--json"]);
     assert!(again.error()["hint"].as_str().unwrap().contains("--replace"), "{again:?}");

@@ -8,7 +8,7 @@ import ast
 import builtins
 import sys
 
-from .failures import CallError, Refused, similar
+from .failures import CallError, Refused, refuse, similar
 from .guard import guard
 from .servers import OfType, faults_of
 from .written import Writer, constants, pointer
@@ -28,10 +28,7 @@ def check(tree, servers, has_guard=False, inputs=()):
     except RecursionError:
         # A very deep tree is not checked beforehand; each call is checked when it is made.
         return
-    if found:
-        first, *others = sorted(found, key=lambda fault: fault.line or 0)
-        first.also = others
-        raise first
+    refuse(found)
 
 
 def _faults(tree, imports, servers, inputs):

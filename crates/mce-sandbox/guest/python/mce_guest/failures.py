@@ -131,6 +131,14 @@ def did_you_mean(name, names):
     return f"did you mean `{found}`?" if found and found != name else None
 
 
+def refuse(found):
+    """Raises the first of these faults by line, with the others beside it. Does nothing if there are none."""
+    if found:
+        first, *others = sorted(found, key=lambda fault: fault.line or 0)
+        first.also = others
+        raise first
+
+
 class Refused(Exception):
     """The program is refused before it starts."""
 

@@ -116,6 +116,11 @@ def _call_body(function, naming, arguments, with_headers, page):
         arguments = {}
     if not isinstance(arguments, dict):
         raise ArgumentError("arguments are given as one dict", function=function[:200], hint='write `{"name": value}`')
+    for name, value in arguments.items():
+        # As null it would not be what was given, but nothing at all.
+        if isinstance(value, float) and value - value != 0:
+            text = f"`{str(name)[:100]}` is `{value}`, a number that JSON does not have"
+            raise ArgumentError(text, function=function[:200], hint="leave it out, or give a finite number")
     try:
         text = values.encode(arguments, ARGUMENT_BYTES, "arguments")
     except values.ValueProblem as problem:

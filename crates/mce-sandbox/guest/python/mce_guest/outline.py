@@ -1,18 +1,21 @@
 """What a program's text says about itself, without running it: what it is for, which inputs it has, which functions it uses.
 
-An input is a top-level variable that is assigned once: to values that are written out, or not at all but with a type.
+An input is a top-level variable that is assigned once: to values that are written out, or not at all but with a type. Values that
+are given for inputs are checked against these types here.
 """
 
 import ast
 import json
 
 from .check import _Imports, _module_call
-from .program import _NESTED
+from .failures import Refused, did_you_mean, similar
+from .program import _NESTED, assigned_names
 
 _PLAIN = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "List": "array", "dict": "object", "Dict": "object"}
 _BY_NAME = {"call_function", "acall_function", "call_mcp_tool"}
 _OPEN = {"fetch", "afetch"}
 _DEFAULT_BYTES = 2000
+_KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", type(None): "null"}
 _MISSING = object()
 
 
@@ -39,10 +42,64 @@ def _inputs(tree):
         # What is filled later begins empty.
         if not is_required and (value is _MISSING or annotation is None and value in ([], {})):
             continue
-        schema = (annotation is not None and _of_annotation(annotation)) or ({} if is_required else _of_value(value))
-        if not is_required and len(json.dumps(value)) <= _DEFAULT_BYTES:
-            schema["default"] = value
+        schema = None if annotation is None else _of_annotation(annotation)
+        if schema is None:
+            schema = {} if is_required else _of_value(value)
+        text = "" if is_required else json.dumps(value)
+        if text and len(text) <= _DEFAULT_BYTES:
+            # Readers of JSON round longer integers.
+            key, told = ("default", value) if _has_short_integers(value) else ("description", f"by default {text}")
+            schema[key] = told
         yield {"name": target.id, "schema": schema, "required": is_required}
+
+
+def faults_of_inputs(tree, params, has_all):
+    """What is wrong with the values that are given for a program's variables. `has_all`: none may be missing that the text does not give."""
+    known = assigned_names(tree)
+    schemas = {given["name"]: given for given in _inputs(tree)}
+    found, meant = [], set()
+    for name, value in params.items():
+        if name not in known:
+            listed = ", ".join(f"`{n}`" for n in list(known)[:30]) or "none"
+            meant.add(similar(name, known))
+            found.append(Refused(f"the program has no top-level variable `{name[:100]}`; it has: {listed}", hint=did_you_mean(name, known)))
+        elif name in schemas:
+            fault = _misfit(schemas[name]["schema"], value, name)
+            found += [Refused(fault, known[name].lineno)] if fault else []
+    missing = [name for name, given in schemas.items() if has_all and given["required"] and name not in params and name not in meant]
+    if missing:
+        listed = ", ".join(f"`{name}`" for name in missing)
+        found.append(Refused(f"the program needs {listed}", known[missing[0]].lineno, "a variable that has a type and no value must be given one"))
+    return found
+
+
+def _misfit(schema, value, name):
+    """What is wrong with a value, if anything."""
+    kind = _KINDS[type(value)]
+    if "anyOf" in schema:
+        return None if any(_misfit(one, value, name) is None for one in schema["anyOf"]) else f"`{name}`: {_got(value, kind)} fits none of its types"
+    if "enum" in schema:
+        is_one = any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in schema["enum"])
+        return None if is_one else f"`{name}`: expected one of {', '.join(json.dumps(one) for one in schema['enum'][:20])}, got {_got(value, kind)}"
+    types = schema.get("type")
+    types = [types] if isinstance(types, str) else types
+    is_whole = kind == "number" and value.is_integer()
+    if types and kind not in types and not (kind == "integer" and "number" in types) and not (is_whole and "integer" in types):
+        return f"`{name}`: expected {' or '.join(types)}, got {_got(value, kind)}"
+    items = schema.get("items") if kind == "array" else None
+    return next((fault for index, item in enumerate(value) if (fault := _misfit(items, item, f"{name}[{index}]"))), None) if items else None
+
+
+def _got(value, kind):
+    if kind == "string":
+        return f"the string `{value[:50]}`"
+    return kind if kind == "null" else f"{'an' if kind[0] in 'aio' else 'a'} {kind}"
+
+
+def _has_short_integers(value):
+    if isinstance(value, (list, dict)):
+        return all(_has_short_integers(inner) for inner in (value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, int) or -(1 << 63) <= value < 1 << 64
 
 
 def _bindings(tree):
@@ -85,7 +142,7 @@ def _of_value(value):
 
 
 def _of_annotation(node):
-    """The schema of a type, if it is one of the plain ones."""
+    """The schema of a type, if it is one of the plain ones; that of any value is empty."""
     if isinstance(node, ast.Constant):
         if node.value is None:
             return {"type": "null"}
@@ -93,6 +150,8 @@ def _of_annotation(node):
     name = _last_name(node)
     if name in _PLAIN:
         return {"type": _PLAIN[name]}
+    if name in ("Any", "object"):
+        return {}
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return _any_of([node.left, node.right])
     if not isinstance(node, ast.Subscript):
@@ -111,7 +170,7 @@ def _of_annotation(node):
         return _any_of([inner, ast.Constant(None)])
     if name == "Union":
         return _any_of(parts)
-    return _of_annotation(inner) if name in ("Final", "Annotated") else None
+    return _of_annotation(parts[0]) if name in ("Final", "Annotated") else None
 
 
 def _of_text(text):
@@ -123,8 +182,10 @@ def _of_text(text):
 
 def _any_of(nodes):
     schemas = [_of_annotation(node) for node in nodes]
-    if not all(schemas):
+    if None in schemas:
         return None
+    if {} in schemas:
+        return {}
     if all(list(schema) == ["type"] and isinstance(schema["type"], str) for schema in schemas):
         return {"type": [schema["type"] for schema in schemas]}
     return {"anyOf": schemas}

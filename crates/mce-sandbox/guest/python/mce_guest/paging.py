@@ -131,7 +131,7 @@ class _Walk:
     def _next(self, answer, value, items):
         by = self._how.get("by")
         if not self._is_told or by == "links":
-            address = _next_link(answer.headers.get("link") or "")
+            address = _next_link(getattr(answer, "headers", {}).get("link") or "")
             if address:
                 self._has_links = True
                 return self._from_address(address)

@@ -13,7 +13,7 @@ import threading
 import types
 
 from .at_once import TOOL_CALL, give_values_at_once
-from .failures import FILE, Refused, similar
+from .failures import FILE
 
 _LAST, _PARAMS, _CALLED, _ENTERED = "__mce_last__", "__mce_params__", "__mce_called__", "__mce_entered__"
 _TREE_DEPTH = 2500
@@ -23,7 +23,7 @@ _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 def parse(source):
     """The syntax tree of a program. Raises SyntaxError."""
     try:
-        return _compile(source, ast.PyCF_ONLY_AST)
+        return compiled(source, ast.PyCF_ONLY_AST)
     except (SyntaxError, ValueError) as error:
         if getattr(error, "filename", None) == FILE:
             raise
@@ -32,7 +32,8 @@ def parse(source):
         raise SyntaxError(str(error), (FILE, line, 1, None)) from error
 
 
-def _compile(text, flags):
+def compiled(text, flags=0):
+    """The code of a text or a tree. Raises SyntaxError."""
     limit = sys.getrecursionlimit()
     # The tree of a sum is as deep as the sum is long; the native stack has room for that.
     sys.setrecursionlimit(max(limit, _TREE_DEPTH))
@@ -49,7 +50,7 @@ def run(tree, source, params, provided):
     if TOOL_CALL in source:
         give_values_at_once(tree)
     has_main = _prepare(tree, params)
-    code = _compile(tree, 0)
+    code = compiled(tree)
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     linecache.cache[FILE] = (len(source), None, source.splitlines(True), FILE)
@@ -69,7 +70,7 @@ def run(tree, source, params, provided):
 
 
 def assigned_names(tree):
-    """Top-level variables that the text assigns, in order."""
+    """Top-level variables that the text assigns, in order, each with the first statement that does."""
     names = {}
     for statement in _statements(tree.body):
         for name in _targets(statement):
@@ -79,7 +80,7 @@ def assigned_names(tree):
 
 def _prepare(tree, params):
     """Rewrites the tree for its run. True if the program defines `main`."""
-    _replace_params(tree, params)
+    _replace_in(tree.body, set(params))
     definitions = [s for s in tree.body if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)) and s.name == "main"]
     has_main = bool(definitions)
     if has_main:
@@ -254,18 +255,6 @@ def allow_nested_asyncio_run():
         raise outcome[1]
 
     asyncio.run = run_anywhere
-
-
-def _replace_params(tree, params):
-    known = assigned_names(tree)
-    for name in params:
-        if name not in known:
-            listed = ", ".join(f"`{n}`" for n in list(known)[:30]) or "none"
-            close = similar(name, known)
-            hint = f"did you mean `{close}`?" if close else None
-            raise Refused(f"the program has no top-level variable `{name[:100]}`; it has: {listed}", hint=hint)
-    waiting = set(params)
-    _replace_in(tree.body, waiting)
 
 
 def _replace_in(body, waiting):

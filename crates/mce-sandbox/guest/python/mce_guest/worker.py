@@ -88,7 +88,12 @@ def _run(message, servers, provided):
     try:
         tree = program.parse(source)
         if message.get("has_outline"):
+            program.compiled(tree)
+            if message.get("has_check"):
+                check.check(tree, servers, message["has_guard"])
             return _result(values.encode(outline.outline(tree), limit), [])
+        if message["params"] or message.get("has_all"):
+            failures.refuse(outline.faults_of_inputs(tree, message["params"], message.get("has_all")))
         check.check(tree, servers, message["has_guard"], message["params"])
         value = program.run(tree, source, message["params"], provided)
         program.finish_calls(servers.host.channel)

@@ -15,9 +15,7 @@ use oxc::span::SPAN;
 use oxc::syntax::scope::ScopeFlags;
 use serde_json::{Map, Value};
 
-use super::Refusal;
-use crate::ErrorKind;
-use crate::typescript::failure::did_you_mean;
+use super::outline::is_bigint;
 
 /// The global that holds the inputs.
 const PARAMS: &str = "__mce_params__";
@@ -25,18 +23,14 @@ const PARAMS: &str = "__mce_params__";
 /// The global that records calls of `main`.
 const CALLED: &str = "__mce_called__";
 
-/// How many names an error lists.
-const LISTED: usize = 30;
+/// Makes integers bigints, where the variable that they are given for is one.
+const BIGINT: &str = "BigInt";
 
 /// Rewrites a program. True if it has a default export of its own.
-///
-/// # Errors
-///
-/// [`ErrorKind::Argument`] if an input is no top-level variable.
-pub(super) fn apply<'a>(program: &mut Program<'a>, params: &Map<String, Value>, allocator: &'a Allocator) -> Result<bool, Refusal> {
+pub(super) fn apply<'a>(program: &mut Program<'a>, params: &Map<String, Value>, allocator: &'a Allocator) -> bool {
     let builder = AstBuilder::new(allocator);
     if !params.is_empty() {
-        replace_params(program, params, &builder)?;
+        replace_params(program, params, &builder);
     }
     Calls { builder: &builder }.visit_program(program);
     let has_own_default = program
@@ -46,7 +40,7 @@ pub(super) fn apply<'a>(program: &mut Program<'a>, params: &Map<String, Value>, 
     if !has_own_default {
         export_last(program, allocator, &builder);
     }
-    Ok(has_own_default)
+    has_own_default
 }
 
 /// Makes the last expression the default export.
@@ -91,32 +85,21 @@ impl<'a> VisitMut<'a> for Calls<'_, 'a> {
     }
 }
 
-fn replace_params<'a>(program: &mut Program<'a>, params: &Map<String, Value>, builder: &AstBuilder<'a>) -> Result<(), Refusal> {
+/// Gives variables the values of `params`, and gives the names of all top-level variables, in the order of the text.
+pub(super) fn replace_params<'a>(program: &mut Program<'a>, params: &Map<String, Value>, builder: &AstBuilder<'a>) -> Vec<String> {
     let mut inputs = Inputs {
+        params,
         waiting: params.keys().map(String::as_str).collect(),
         known: Vec::new(),
         builder,
     };
     inputs.visit_program(program);
-    let Some(name) = params.keys().find(|name| !inputs.known.contains(name)) else {
-        return Ok(());
-    };
-    let shown: Vec<String> = inputs.known.iter().take(LISTED).map(|name| format!("`{name}`")).collect();
-    let listed = if shown.is_empty() { "none".to_owned() } else { shown.join(", ") };
-    Err(Refusal {
-        kind: ErrorKind::Argument,
-        message: format!(
-            "the program has no top-level variable `{}`; it has: {listed}",
-            name.chars().take(100).collect::<String>()
-        ),
-        line: None,
-        hint: did_you_mean(name, inputs.known.iter().map(String::as_str)),
-        function: None,
-    })
+    inputs.known
 }
 
 /// Finds top-level variables and gives those that wait their value.
 struct Inputs<'b, 'a> {
+    params: &'b Map<String, Value>,
     waiting: BTreeSet<&'b str>,
     /// In the order of the text.
     known: Vec<String>,
@@ -136,6 +119,18 @@ impl<'a> Inputs<'_, 'a> {
         let params = Expression::new_identifier(SPAN, PARAMS, self.builder);
         let key = Expression::new_string_literal(SPAN, oxc::str::Str::from_str_in(name, self.builder), None, self.builder);
         Expression::new_computed_member_expression(SPAN, params, key, false, self.builder)
+    }
+
+    /// The same as a bigint, if it is an integer.
+    fn bigint_param(&self, name: &str) -> Expression<'a> {
+        let param = self.param(name);
+        let is_whole = |number: f64| number.fract() == 0.0;
+        if !self.params.get(name).and_then(Value::as_f64).is_some_and(is_whole) {
+            return param;
+        }
+        let bigint = Expression::new_identifier(SPAN, BIGINT, self.builder);
+        let arguments = ArenaVec::from_array_in([Argument::from(param)], self.builder);
+        Expression::new_call_expression(SPAN, bigint, None, arguments, false, self.builder)
     }
 
     /// Renames what a pattern binds if it is an input, which then gets a variable of its own.
@@ -179,7 +174,12 @@ impl<'a> VisitMut<'a> for Inputs<'_, 'a> {
             if let BindingPattern::BindingIdentifier(name) = &declarator.id {
                 let name = name.name;
                 if self.take(name.as_str()) {
-                    declarator.init = Some(self.param(name.as_str()));
+                    let value = if is_bigint(declarator) {
+                        self.bigint_param(name.as_str())
+                    } else {
+                        self.param(name.as_str())
+                    };
+                    declarator.init = Some(value);
                     declarator.definite = false;
                 }
             } else {

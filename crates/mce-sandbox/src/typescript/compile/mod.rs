@@ -5,6 +5,7 @@
 
 mod contract;
 mod facts;
+mod inputs;
 mod nesting;
 mod noted;
 mod outline;
@@ -25,6 +26,7 @@ use oxc::transformer::{DecoratorOptions, HelperLoaderMode, TransformOptions, Tra
 use serde_json::{Map, Value};
 
 pub(super) use self::facts::{Argument, Arguments, Call, Facts, Import, Receiver};
+pub(super) use self::inputs::faults as faults_of_inputs;
 pub(super) use self::outline::outline;
 pub(super) use self::positions::Positions;
 pub(super) use self::uses::Used;
@@ -84,11 +86,11 @@ fn parse<'a>(allocator: &'a Allocator, source: &'a str) -> Result<Program<'a>, R
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Syntax`], or [`ErrorKind::Argument`] for an input that the program does not have.
+/// [`ErrorKind::Syntax`].
 pub(super) fn compile(source: &str, params: &Map<String, Value>) -> Result<Compiled, Refusal> {
     let allocator = Allocator::default();
     let mut program = parse(&allocator, source)?;
-    let has_own_default = contract::apply(&mut program, params, &allocator)?;
+    let has_own_default = contract::apply(&mut program, params, &allocator);
     noted::apply(&mut program, &allocator);
     let analysed = SemanticBuilder::new()
         .with_check_syntax_error(true)

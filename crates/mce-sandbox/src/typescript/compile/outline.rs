@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use oxc::allocator::Allocator;
 use oxc::ast::ast::{
     ArrayExpressionElement, BindingPattern, CallExpression, Declaration, Expression, IdentifierReference, ImportDeclarationSpecifier,
-    ObjectPropertyKind, Program, PropertyKey, Statement, StaticMemberExpression, TSLiteral, TSType, TSTypeName, VariableDeclarator,
+    ObjectPropertyKind, Program, PropertyKey, Statement, StaticMemberExpression, TSLiteral, TSType, TSTypeAnnotation, TSTypeName,
+    VariableDeclarator,
 };
 use oxc::ast_visit::{Visit, walk};
 use oxc::semantic::{Scoping, SemanticBuilder, SymbolId};
@@ -49,13 +50,14 @@ pub(in crate::typescript) fn outline(source: &str) -> Result<Outline, Refusal> {
     uses.found.retain(|name| seen.insert(name.clone()));
     Ok(Outline {
         about: String::new(),
-        inputs: inputs(&program, &scoping),
+        inputs: inputs(&program, &scoping).map(|(input, _)| input).collect(),
         functions: uses.found,
         open: is_open,
     })
 }
 
-fn inputs(program: &Program<'_>, scoping: &Scoping) -> Vec<Input> {
+/// A program's inputs, each with where its name begins in the text.
+pub(super) fn inputs<'p>(program: &'p Program<'_>, scoping: &'p Scoping) -> impl Iterator<Item = (Input, u32)> + 'p {
     let declarations = program.body.iter().filter_map(|statement| match statement {
         Statement::VariableDeclaration(declaration) => Some(declaration),
         Statement::ExportDeclaration(export) => match &export.declaration {
@@ -67,7 +69,33 @@ fn inputs(program: &Program<'_>, scoping: &Scoping) -> Vec<Input> {
     let declarators = declarations
         .filter(|declaration| !declaration.declare)
         .flat_map(|declaration| &declaration.declarations);
-    declarators.filter_map(|declarator| input(declarator, scoping)).collect()
+    declarators.filter_map(|declarator| Some((input(declarator, scoping)?, declarator.span.start)))
+}
+
+/// Whether a variable is a bigint, by its type or by its value.
+pub(super) fn is_bigint(declarator: &VariableDeclarator<'_>) -> bool {
+    let has_type = |annotated: &TSTypeAnnotation<'_>| matches!(annotated.type_annotation, TSType::TSBigIntKeyword(_));
+    declarator.type_annotation.as_ref().is_some_and(|annotated| has_type(annotated))
+        || declarator.init.as_ref().is_some_and(|init| bigint(init).is_some())
+}
+
+fn short_integer(digits: &str) -> Option<Value> {
+    let unsigned = || digits.parse::<u64>().ok().map(Value::from);
+    digits.parse::<i64>().ok().map(Value::from).or_else(unsigned)
+}
+
+/// The digits of a bigint that is written out.
+fn bigint(expression: &Expression<'_>) -> Option<String> {
+    match expression {
+        Expression::BigIntLiteral(literal) => Some(literal.value.to_string()),
+        Expression::UnaryExpression(unary) if unary.operator == UnaryOperator::UnaryNegation => match &unary.argument {
+            Expression::BigIntLiteral(literal) => Some(format!("-{}", literal.value)),
+            _ => None,
+        },
+        Expression::TSAsExpression(cast) => bigint(&cast.expression),
+        Expression::TSSatisfiesExpression(cast) => bigint(&cast.expression),
+        _ => None,
+    }
 }
 
 fn input(declarator: &VariableDeclarator<'_>, scoping: &Scoping) -> Option<Input> {
@@ -79,23 +107,32 @@ fn input(declarator: &VariableDeclarator<'_>, scoping: &Scoping) -> Option<Input
         return None;
     }
     let annotated = declarator.type_annotation.as_ref();
-    let value = match &declarator.init {
-        Some(init) => Some(written(init)?),
-        None => None,
+    let digits = declarator.init.as_ref().and_then(bigint);
+    let value = match (&declarator.init, &digits) {
+        // One of more than 64 bits is told in words, since readers of JSON round it.
+        (_, Some(digits)) => short_integer(digits),
+        (Some(init), None) => Some(written(init)?),
+        (None, None) => None,
     };
     let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty);
     // What is filled later begins empty.
-    if annotated.is_none() && value.as_ref().is_none_or(is_empty) {
+    if annotated.is_none() && digits.is_none() && value.as_ref().is_none_or(is_empty) {
         return None;
     }
     let by_type = annotated.and_then(|annotated| schema_of(&annotated.type_annotation));
-    let mut schema = by_type.unwrap_or_else(|| value.as_ref().map_or_else(|| json!({}), schema_of_value));
-    let required = value.is_none();
-    if let (Some(value), Some(members)) = (
-        value.filter(|value| value.to_string().len() <= DEFAULT_BYTES),
+    let mut schema = by_type.unwrap_or_else(|| match (&digits, &value) {
+        (Some(_), _) => json!({"type": "integer"}),
+        (None, Some(value)) => schema_of_value(value),
+        (None, None) => json!({}),
+    });
+    let required = declarator.init.is_none();
+    let default = value.map(|value| ("default", value));
+    let default = default.or_else(|| digits.map(|digits| ("description", format!("by default {digits}").into())));
+    if let (Some((key, told)), Some(members)) = (
+        default.filter(|(_, told)| told.to_string().len() <= DEFAULT_BYTES),
         schema.as_object_mut(),
     ) {
-        members.insert("default".to_owned(), value);
+        members.insert(key.to_owned(), told);
     }
     Some(Input {
         name: name.name.to_string(),
@@ -172,13 +209,15 @@ fn schema_of_value(value: &Value) -> Value {
     }
 }
 
-/// The schema of a type, if it is one of the plain ones.
+/// The schema of a type, if it is one of the plain ones; that of any value is empty.
 fn schema_of(written: &TSType<'_>) -> Option<Value> {
     let named = |name: &str| Some(json!({"type": name}));
     match written {
         TSType::TSBooleanKeyword(_) => named("boolean"),
         TSType::TSNullKeyword(_) => named("null"),
         TSType::TSNumberKeyword(_) => named("number"),
+        TSType::TSBigIntKeyword(_) => named("integer"),
+        TSType::TSAnyKeyword(_) | TSType::TSUnknownKeyword(_) => Some(json!({})),
         TSType::TSStringKeyword(_) => named("string"),
         TSType::TSObjectKeyword(_) | TSType::TSTypeLiteral(_) => named("object"),
         TSType::TSParenthesizedType(inner) => schema_of(&inner.type_annotation),
@@ -214,6 +253,9 @@ fn literal_of(literal: &TSLiteral<'_>) -> Option<Value> {
 }
 
 fn any_of(schemas: &[Value]) -> Value {
+    if schemas.iter().any(|schema| schema.as_object().is_some_and(Map::is_empty)) {
+        return json!({});
+    }
     let all = |key: &str| -> Option<Vec<Value>> { schemas.iter().map(|schema| schema.get(key).cloned()).collect() };
     if let Some(values) = all("enum") {
         let values: Vec<Value> = values.iter().filter_map(Value::as_array).flatten().cloned().collect();
@@ -323,6 +365,8 @@ mod tests {
         let source = r#"
             import { shop as store } from "mce:servers";
             export const month = 5, city = "Oslo";
+            const whole = 5n, owed: bigint = -12345678901234567890123n;
+            let anything: any, more: unknown | null = 1;
             const ratio: number = -1.5;
             let limit: number | null = null;
             let since: string;
@@ -348,6 +392,14 @@ mod tests {
         let expected = [
             ("month", r#"{"type":"number","default":5}"#, false),
             ("city", r#"{"type":"string","default":"Oslo"}"#, false),
+            ("whole", r#"{"type":"integer","default":5}"#, false),
+            (
+                "owed",
+                r#"{"type":"integer","description":"by default -12345678901234567890123"}"#,
+                false,
+            ),
+            ("anything", "{}", true),
+            ("more", r#"{"default":1}"#, false),
             ("ratio", r#"{"type":"number","default":-1.5}"#, false),
             ("limit", r#"{"type":["number","null"],"default":null}"#, false),
             ("since", r#"{"type":"string"}"#, true),
