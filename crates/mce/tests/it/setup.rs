@@ -266,9 +266,7 @@ fn what_cannot_be_edited_is_told_in_the_format_of_the_file() {
         ("goose", "extensions:\n  mce:\n    cmd: "),
     ] {
         let ended = project.run(&["setup", client]);
-        if ended.code != 0 {
-            assert!(ended.out.contains(expected), "{ended:?}");
-        }
+        assert!(ended.code == 1 && ended.out.contains(expected), "{ended:?}");
     }
 }
 

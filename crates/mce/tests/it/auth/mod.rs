@@ -314,6 +314,18 @@ fn the_url_at_which_a_browser_ended_can_be_pasted() {
         "this is no answer to this login: it belongs to another login",
         "{other:?}"
     );
+    // Somebody else's answer at the port of this login is told at once, and ends nothing.
+    let called = paste(&project, |url| {
+        let url: url::Url = url.parse().unwrap();
+        let back = url.query_pairs().find(|(name, _)| name == "redirect_uri").unwrap().1;
+        let back: url::Url = back.parse().unwrap();
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", back.port().unwrap())).unwrap();
+        write!(stream, "GET {}?code=x&state=other HTTP/1.1\r\nHost: x\r\n\r\n", back.path()).unwrap();
+        std::io::Read::read_to_string(&mut stream, &mut String::new()).unwrap();
+        end_of(url.as_str())
+    });
+    assert_eq!(called.json()["logged_in"], true, "{called:?}");
+    assert!(called.err.contains("it belongs to another login"), "{called:?}");
     // The old login is as it was.
     assert_eq!(project.run(&["auth", "status", "--json"]).json()[0]["logged_in"], true);
 }
