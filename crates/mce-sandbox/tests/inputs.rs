@@ -27,6 +27,29 @@ async fn inputs_keep_all_their_digits() {
 }
 
 #[tokio::test]
+async fn a_whole_number_without_a_type_stands_for_any_number() {
+    let sandbox = Sandbox::new(options());
+    for (language, source, is_taken) in [
+        (Language::Python, "n = 1\nresult = n + 1", true),
+        (Language::Python, "n: int = 1\nresult = n + 1", false),
+        (Language::TypeScript, "const n = 1;\nn + 1", true),
+    ] {
+        let program = Program {
+            params: serde_json::from_str(r#"{"n": 9.5}"#).unwrap(),
+            ..program_in(language, source)
+        };
+        let result = sandbox.run(program, Arc::new(Api::default())).await.result;
+        assert_eq!(
+            result.as_ref().is_ok_and(|value| value.get() == "10.5"),
+            is_taken,
+            "{source} {result:?}"
+        );
+        assert!(is_taken || result.unwrap_err().message.contains("expected integer"), "{source}");
+    }
+    sandbox.stop().await;
+}
+
+#[tokio::test]
 async fn a_program_is_read_without_being_run() {
     let sandbox = Sandbox::new(options());
     for (language, source) in [

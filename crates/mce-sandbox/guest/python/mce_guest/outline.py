@@ -64,7 +64,11 @@ def faults_of_inputs(tree, params, has_all):
             meant.add(similar(name, known))
             found.append(Refused(f"the program has no top-level variable `{name[:100]}`; it has: {listed}", hint=did_you_mean(name, known)))
         elif name in schemas:
-            fault = _misfit(schemas[name]["schema"], value, name)
+            schema = schemas[name]["schema"]
+            if schema.get("type") == "integer" and not isinstance(known[name], ast.AnnAssign):
+                # Without an annotation a whole number may stand for any.
+                schema = {"type": "number"}
+            fault = _misfit(schema, value, name)
             found += [Refused(fault, known[name].lineno)] if fault else []
     missing = [name for name, given in schemas.items() if has_all and given["required"] and name not in params and name not in meant]
     if missing:
