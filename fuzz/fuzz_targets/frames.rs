@@ -18,7 +18,7 @@ mod program;
 use libfuzzer_sys::fuzz_target;
 
 use self::frames::{FrameBuffer, FrameProblem, WorkerFrame, parse};
-use self::host_calls::{HostCall, Naming, SearchBy};
+use self::host_calls::{HostCall, Naming, SearchBy, WrittenCall};
 use self::program::{Content, ErrorKind, ProgramError};
 
 const OUTPUT_BYTES: usize = 1 << 16;

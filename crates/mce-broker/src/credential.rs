@@ -60,7 +60,12 @@ impl Credentials {
     pub(crate) fn may_go_to(&self, path: &str) -> bool {
         let has_none = self.headers.is_empty() && self.query.is_empty() && self.cookies.is_empty() && self.digest.is_none();
         let below = path.strip_prefix(self.base_path.as_str());
-        has_none || below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        // Some servers read these as separators.
+        let leads_up = |rest: &str| {
+            let decoded = percent_decode_str(rest).decode_utf8_lossy();
+            decoded.split(['/', '\\', ';']).any(|segment| segment == "..")
+        };
+        has_none || below.is_some_and(|rest| (rest.is_empty() || rest.starts_with('/')) && !leads_up(rest))
     }
 
     /// Takes out of a request what declared parameters would put beside a credential of the same name.

@@ -262,7 +262,15 @@ async fn redirects_are_followed_within_the_host_and_only_by_reads() {
     assert_eq!((targets(), other.api.requests()), (vec!["/a".to_owned()], vec![]));
 
     // With a credential it stays below the base URL.
-    for (is_guarded, path, expected) in [(false, "/b", 200), (true, "/b", 302), (true, "/v1x", 302), (true, "/v1/b", 200)] {
+    for (is_guarded, path, expected) in [
+        (false, "/b", 200),
+        (true, "/b", 302),
+        (true, "/v1x", 302),
+        (true, "/v1/b", 200),
+        (true, "/v1/a%2Fb..c", 200),
+        (true, "/v1/..%2fv2/x", 302),
+        (true, "/v1/..;/v2", 302),
+    ] {
         let mut bench = Bench::new([function("GET /a")]);
         bench.server.base_url = Some(format!("{}/v1", bench.api.origin()));
         if is_guarded {

@@ -170,6 +170,9 @@ create_order(body=body)
 change_order('1', body={'lines': [{'sku': 'A'}], 'ship_to': None})
 add_file(body={'file': {'base64': 'AAAA'}})
 list_orders(per_page=None, tags=[f'{unknown}'])
+many = 1000
+globals()['many'] = 10
+list_orders(per_page=many)
 result = 'done'
 ";
     let typescript = "

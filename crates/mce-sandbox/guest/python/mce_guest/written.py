@@ -4,6 +4,8 @@ import ast
 import math
 
 _MAX_DEPTH = 30
+# By these a text changes names without naming them.
+_INDIRECT = {"__dict__", "__main__", "eval", "exec", "globals", "locals", "setattr", "vars"}
 
 
 class Writer:
@@ -57,6 +59,8 @@ def constants(values, tree, inputs):
     """Of names that are bound once, those that are read once: nobody changes what they stand for."""
     read = {}
     for node in ast.walk(tree):
+        if _INDIRECT & {getattr(node, "id", None), getattr(node, "attr", None), getattr(node, "name", None)}:
+            return {}
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             read[node.id] = read.get(node.id, 0) + 1
     return {name: node for name, node in values.items() if read.get(name) == 1 and name not in inputs}
