@@ -50,6 +50,26 @@ async fn a_whole_number_without_a_type_stands_for_any_number() {
 }
 
 #[tokio::test]
+async fn what_a_program_answers_is_not_given_to_it() {
+    let sandbox = Sandbox::new(options());
+    for (language, source) in [
+        (Language::Python, "n = 1\nresult = n + 1"),
+        (Language::TypeScript, "const n = 1;\nconst result = n + 1;"),
+    ] {
+        let program = Program {
+            params: serde_json::from_str(r#"{"result": 9}"#).unwrap(),
+            ..program_in(language, source)
+        };
+        let error = sandbox.run(program, Arc::new(Api::default())).await.result.unwrap_err();
+        assert_eq!(
+            error.message, "the program has no top-level variable `result`; it has: `n`",
+            "{source}"
+        );
+    }
+    sandbox.stop().await;
+}
+
+#[tokio::test]
 async fn a_program_is_read_without_being_run() {
     let sandbox = Sandbox::new(options());
     for (language, source) in [

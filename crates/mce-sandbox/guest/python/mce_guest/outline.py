@@ -55,7 +55,8 @@ def _inputs(tree):
 
 def faults_of_inputs(tree, params, has_all):
     """What is wrong with the values that are given for a program's variables. `has_all`: none may be missing that the text does not give."""
-    known = assigned_names(tree)
+    # What a program answers is not given to it.
+    known = {name: statement for name, statement in assigned_names(tree).items() if name != "result"}
     schemas = {given["name"]: given for given in _inputs(tree)}
     found, meant = [], set()
     for name, value in params.items():
