@@ -79,6 +79,11 @@ pub(crate) fn going_by(mut builder: ClientBuilder, way: &ConnectionSettings) -> 
 /// What is wrong with the files of `tls`, before a connection needs them; it names the key. A client's key that a command
 /// or the keyring gives is not looked at.
 pub fn tls_fault(server: &ServerSettings) -> Option<String> {
+    let has_files = server.connection.ca_file.is_some() || server.connection.client_cert.is_some();
+    // Making a client reads all authorities of the machine.
+    if !has_files {
+        return None;
+    }
     let way = ConnectionSettings {
         proxy: None,
         ..server.connection.clone()

@@ -63,7 +63,7 @@ pub use policy::{
     ApprovalAnswer, ApprovalError, Approvals, BudgetUse, Decision, Explanation, KeptApproval, PassedRule, PendingApproval, RuleFault,
     escaped, is_glob_match, rule_faults, scope,
 };
-pub use reach::host_without_credentials;
+pub use reach::{follows_document, host_without_credentials};
 pub use recipe_runs::{ReadyRecipe, RecipeRuns};
 pub use recipes::{NewRecipe, Recipe, RecipeError, Recipes};
 pub use results::{ResultError, ResultLimits, Results};

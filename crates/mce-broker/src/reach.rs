@@ -95,10 +95,14 @@ pub(crate) fn check_host(allowed: &AllowedHosts, private: &PrivateNames, server:
         .with_internal(format!("the document of `{name}` {told}: `{}`", base.host())))
 }
 
+/// Whether a server has credentials that go where its document says.
+pub fn follows_document(server: &ServerSettings) -> bool {
+    server.base_url.is_none() && (has_credential(server) || !server.credentials.is_empty())
+}
+
 /// The host of a function to which none of the server's credentials go, if there are any and the document alone names that host.
 pub fn host_without_credentials(server: &ServerSettings, target: &HttpTarget, allowed_domains: &[String]) -> Option<String> {
-    let has_some = has_credential(server) || !server.credentials.is_empty();
-    let is_withheld = has_some && is_withheld(server, target, &AllowedHosts::new(allowed_domains));
+    let is_withheld = follows_document(server) && is_withheld(server, target, &AllowedHosts::new(allowed_domains));
     let place = target.base_url.as_deref().filter(|_| is_withheld)?;
     Some(Url::parse(place).ok()?.host_str()?.to_owned())
 }
