@@ -181,7 +181,7 @@ fn add_concept(store: &Store, ranking: &Ranking, places: &[Place], concept: &Con
         }
     }
     if !is_known && let Some((term, _)) = concept.terms.first() {
-        for (near, weight) in nearest(&store.vocabulary()?, term) {
+        for (near, weight) in nearest(ranking.vocabulary(store)?.iter(), term) {
             add(&near, weight, f32::MAX)?;
         }
     }
@@ -206,7 +206,7 @@ fn add_concept(store: &Store, ranking: &Ranking, places: &[Place], concept: &Con
 }
 
 /// Words of the index that an unknown word may mean: ones that it begins, else ones that differ by a typing error.
-fn nearest(vocabulary: &[(String, u32)], word: &str) -> Vec<(String, f32)> {
+fn nearest<'v>(vocabulary: impl Iterator<Item = (&'v str, u32)>, word: &str) -> Vec<(String, f32)> {
     const MAX_WORDS: usize = 4;
     let chars: Vec<char> = word.chars().collect();
     if chars.len() < 4 {
@@ -214,14 +214,18 @@ fn nearest(vocabulary: &[(String, u32)], word: &str) -> Vec<(String, f32)> {
     }
     let limit = if chars.len() < 6 { 1 } else { 2 };
     let mut found: Vec<(usize, Reverse<u32>, &str)> = Vec::new();
+    let mut other = Vec::new();
     for (known, count) in vocabulary {
-        let other: Vec<char> = known.chars().collect();
         let gap = if known.starts_with(word) {
             Some(limit)
+        } else if known.is_ascii() && known.len().abs_diff(chars.len()) > limit {
+            None
         } else {
+            other.clear();
+            other.extend(known.chars());
             distance(&chars, &other, limit)
         };
-        found.extend(gap.map(|gap| (gap, Reverse(*count), known.as_str())));
+        found.extend(gap.map(|gap| (gap, Reverse(count), known)));
     }
     found.sort_unstable();
     let best = found.first().map_or(0, |(gap, ..)| *gap);

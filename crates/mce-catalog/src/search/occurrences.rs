@@ -64,6 +64,24 @@ pub(crate) struct Ranking {
     /// By key.
     pub(super) functions: Arc<[IndexedFunction]>,
     frequent: Arc<Mutex<BTreeMap<String, Arc<[Occurrence]>>>>,
+    /// All words with the number of functions that have them, once one was looked for that is none of them.
+    vocabulary: Arc<Mutex<Option<Vocabulary>>>,
+}
+
+type Vocabulary = Arc<Words>;
+
+/// Words with the number of functions that have each.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    /// One a line.
+    text: String,
+    counts: Vec<u32>,
+}
+
+impl Words {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.text.lines().zip(self.counts.iter().copied())
+    }
 }
 
 impl Ranking {
@@ -72,7 +90,25 @@ impl Ranking {
             generation,
             functions: store.indexed_functions()?.into(),
             frequent: Arc::default(),
+            vocabulary: Arc::default(),
         })
+    }
+
+    /// All words of the index with the number of functions that have them.
+    pub(super) fn vocabulary(&self, store: &Store) -> Result<Vocabulary, StoreError> {
+        let mut kept = self.vocabulary.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*kept {
+            return Ok(Arc::clone(known));
+        }
+        let mut words = Words::default();
+        for (word, count) in store.vocabulary()? {
+            words.text.push_str(&word);
+            words.text.push('\n');
+            words.counts.push(count);
+        }
+        let read = Arc::new(words);
+        *kept = Some(Arc::clone(&read));
+        Ok(read)
     }
 
     /// Where a word occurs, by function, each once.
