@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use mce_catalog::pointer::unescape;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
@@ -32,7 +33,7 @@ fn number_words(part: &str) -> impl Iterator<Item = &str> {
 pub(crate) fn text_at<'a>(text: &'a str, pointer: &str) -> Option<&'a str> {
     let mut found = text;
     for step in pointer.split('/').skip(1) {
-        let step = step.replace("~1", "/").replace("~0", "~");
+        let step = unescape(step);
         found = if let Ok(Members(members)) = serde_json::from_str(found) {
             members.into_iter().find(|(name, _)| *name == step)?.1.get()
         } else {

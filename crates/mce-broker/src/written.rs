@@ -2,6 +2,7 @@
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
+use mce_catalog::pointer::escape;
 use mce_catalog::view::ArgumentPlace;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -87,7 +88,7 @@ impl Broker {
         let validators = self.validators.of(&found);
         let mut faults = Vec::new();
         for (name, text) in members {
-            let prefix = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+            let prefix = format!("/{}", escape(&name));
             let within = call.unknown.iter().filter_map(|pointer| pointer.strip_prefix(&prefix));
             let unknown: Vec<&str> = within.filter(|rest| rest.is_empty() || rest.starts_with('/')).collect();
             let (Ok(value), Some(place)) = (parse_strict(text.get()), names.find(&name)) else {

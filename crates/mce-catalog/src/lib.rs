@@ -9,6 +9,7 @@ pub mod names;
 pub mod observed;
 pub mod openapi;
 mod pagination;
+pub mod pointer;
 pub mod schema;
 pub mod search;
 pub mod store;

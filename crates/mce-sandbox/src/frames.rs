@@ -455,6 +455,27 @@ mod tests {
     }
 
     #[test]
+    fn so_many_calls_are_checked_at_once_and_no_more() {
+        let of = |count: usize| {
+            let calls = vec![r#"{"function":"demo.get","arguments":{"id":1},"unknown":["/id"]}"#; count].join(",");
+            parse(format!(r#"{{"id":7,"op":"check","calls":[{calls}]}}"#).as_bytes(), 1000)
+        };
+        let Ok(WorkerFrame::Call {
+            call: HostCall::Check { calls },
+            ..
+        }) = of(WRITTEN_CALLS)
+        else {
+            panic!("{:?}", of(WRITTEN_CALLS))
+        };
+        assert_eq!(
+            (calls.len(), calls[99].arguments.get(), calls[99].unknown.as_slice()),
+            (100, r#"{"id":1}"#, &["/id".to_owned()][..])
+        );
+        let refused = of(WRITTEN_CALLS + 1).unwrap_err();
+        assert!(refused.to_string().contains("more than 100 calls"), "{refused}");
+    }
+
+    #[test]
     fn a_call_keeps_its_arguments_as_they_were_written() {
         let text = r#"{"id":7,"op":"call","function":"demo.get","naming":"language","arguments":{"id": 123456789012345678901234567890}}"#;
         let WorkerFrame::Call {

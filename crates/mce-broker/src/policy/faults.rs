@@ -7,6 +7,7 @@ use std::fmt;
 use mce_catalog::catalog::{Callable, Catalog};
 use mce_catalog::function::{Function, Location, Target, Types};
 use mce_catalog::lookup::{LookupError, closest};
+use mce_catalog::pointer::unescape;
 use mce_catalog::schema;
 use mce_config::{Comparison, Condition, PolicyRule, Settings};
 use serde::Serialize;
@@ -195,11 +196,7 @@ impl Judge<'_> {
     }
 
     fn check_pointer(&mut self, rule: &PolicyRule, condition: &Condition, fitting: &[bool]) -> Result<(), LookupError> {
-        let mut steps = condition
-            .pointer
-            .split('/')
-            .skip(1)
-            .map(|step| step.replace("~1", "/").replace("~0", "~"));
+        let mut steps = condition.pointer.split('/').skip(1).map(unescape);
         let name = steps.next().unwrap_or_default();
         let next = steps.next();
         let mut names = BTreeSet::new();

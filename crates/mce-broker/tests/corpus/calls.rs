@@ -10,6 +10,7 @@ use mce_broker::{
 };
 use mce_catalog::function::{BodyFormat, Function, Location};
 use mce_catalog::openapi::{self, Document, Load, LoadError, Origin};
+use mce_catalog::pointer::escape;
 use mce_catalog::schema::closure;
 use mce_config::{Auth, LoadOptions, Location as Place, Origin as From, ServerSettings, Settings, load};
 use serde_json::value::RawValue;
@@ -372,7 +373,7 @@ fn settings(home: &Path, port: u16) -> Settings {
 /// The places of all values within a value.
 fn pointers_of(value: &Value, place: &str, pointers: &mut Vec<String>) {
     let mut add = |name: &str, part: &Value| {
-        let place = format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
+        let place = format!("{place}/{}", escape(name));
         pointers.push(place.clone());
         pointers_of(part, &place, pointers);
     };

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::parse::parse;
 use super::{CompileError, Problem, prose};
+use crate::pointer::unescape;
 
 /// Actions of one overlay.
 const MAX_ACTIONS: usize = 10_000;
@@ -240,7 +241,7 @@ fn remove(document: &mut Value, place: &str) -> Result<(), String> {
     let (parent, last) = place.rsplit_once('/').ok_or("is the whole document, which cannot be removed")?;
     match document.pointer_mut(parent) {
         Some(Value::Object(members)) => {
-            members.shift_remove(&last.replace("~1", "/").replace("~0", "~"));
+            members.shift_remove(&unescape(last));
         }
         Some(Value::Array(items)) => {
             if let Some(index) = last.parse().ok().filter(|index| *index < items.len()) {

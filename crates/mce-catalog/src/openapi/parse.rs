@@ -7,6 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use serde_json::{Map, Number, Value};
 
 use super::{CompileError, Problem};
+use crate::pointer::escape;
 
 /// No document is read beyond this size; the largest known one has 47 MB.
 const MAX_BYTES: usize = 256 * 1024 * 1024;
@@ -162,7 +163,7 @@ enum Token {
 impl fmt::Display for Token {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Key(key) => write!(formatter, "/{}", super::reference::escape(key)),
+            Self::Key(key) => write!(formatter, "/{}", escape(key)),
             Self::Index(index) => write!(formatter, "/{index}"),
         }
     }

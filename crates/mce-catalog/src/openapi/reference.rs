@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::files::{File, Files, refusal};
 use super::prose;
+use crate::pointer::{escape, unescape};
 
 /// Hops of one chain of references. Longer ones are taken for cycles.
 const MAX_HOPS: usize = 64;
@@ -109,16 +110,6 @@ pub(super) fn place(file: &File, pointer: &str) -> String {
     } else {
         format!("{}#{pointer}", file.name)
     }
-}
-
-/// A key as a step of a JSON Pointer. (RFC 6901, 3.)
-pub(super) fn escape(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
-}
-
-/// A step of a JSON Pointer as a key. (RFC 6901, 4.)
-pub(super) fn unescape(token: &str) -> String {
-    token.replace("~1", "/").replace("~0", "~")
 }
 
 /// A node at the end of a chain of references.

@@ -9,10 +9,11 @@ use super::document::{Reader, Version};
 use super::files::{Files, Shelf};
 use super::parameter::name_all;
 use super::prose;
-use super::reference::{Node, escape, unescape};
+use super::reference::Node;
 use super::{Document, NoFurtherFiles, Origin, Skipped};
 use crate::function::{Effect, Function, Location, Parameter, ParameterEncoding, Target, ToolTarget, Types};
 use crate::names::{self, OperationKey};
+use crate::pointer::{escape, unescape};
 use crate::{pagination, schema};
 
 /// Tools that are read of one server.

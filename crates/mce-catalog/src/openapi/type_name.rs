@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::reference::{Node, unescape};
+use super::reference::Node;
 use crate::names;
+use crate::pointer::unescape;
 
 /// What a reference in a schema means.
 #[derive(Debug, Clone)]

@@ -282,11 +282,5 @@ pub(super) fn short(name: &str) -> String {
 }
 
 pub(super) const fn refused(kind: ErrorKind, message: String, line: u32, hint: Option<String>) -> Refusal {
-    Refusal {
-        kind,
-        message,
-        line: Some(line),
-        hint,
-        function: None,
-    }
+    Refusal::new(kind, message, Some(line), hint)
 }

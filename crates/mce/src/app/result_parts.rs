@@ -1,5 +1,6 @@
 //! What a client reads of a value that is kept: all of it, or a part by path and range. JSON stays as it was written.
 
+use mce_catalog::pointer::unescape;
 use serde_json::value::RawValue;
 
 use crate::failure::Failure;
@@ -58,7 +59,7 @@ impl Part {
     pub(crate) fn of(&self, text: &str) -> Result<String, Failure> {
         let mut value: Box<RawValue> = serde_json::from_str(text).map_err(Failure::internal)?;
         for step in self.path.split('/').skip(1) {
-            value = below(&value, &step.replace("~1", "/").replace("~0", "~"))
+            value = below(&value, &unescape(step))
                 .ok_or_else(|| Failure::argument(format!("there is nothing at `{}` of `{}`", step, self.path)))?;
         }
         let part = if self.from > 0 || self.count.is_some() {

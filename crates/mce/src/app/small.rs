@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use mce_catalog::observed::shape_of;
+use mce_catalog::pointer::escape;
 use mce_config::ResultFormat;
 use mce_sandbox::Language;
 use serde::Serialize;
@@ -236,7 +237,7 @@ fn counts(value: &Value) -> Map<String, Value> {
             }
             Value::Object(members) if path.matches('/').count() < 4 => {
                 let below = members.iter().rev().take(MAX_COUNTS);
-                waiting.extend(below.map(|(name, member)| (format!("{path}/{}", name.replace('~', "~0").replace('/', "~1")), member)));
+                waiting.extend(below.map(|(name, member)| (format!("{path}/{}", escape(name)), member)));
             }
             _ => {}
         }

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use chrono::{DateTime, NaiveDate, NaiveTime, Timelike as _, Utc};
+
 const FORMS: &str = "expected a time like `2026-01-31`, `2026-01-31T12:00`, `2026-01-31T12:00:00+01:00` (UTC where nothing else is said), \
                      or how long ago: `90s`, `15m`, `2h`, `7d`";
 
@@ -47,87 +49,30 @@ fn ago(text: &str, now: SystemTime) -> Option<Moment> {
 }
 
 fn calendar(text: &str) -> Option<Moment> {
-    let (date, time) = match text.split_once(['T', 't', ' ']) {
-        Some((date, time)) => (date, Some(time)),
-        None => (text, None),
-    };
-    let start = days_since_1970(date)?.checked_mul(DAY)?;
-    let (offset_seconds, millis, length) = match time {
-        None => (0, 0, Duration::from_secs(DAY)),
-        Some(time) => {
-            let (clock, east_seconds) = zone(time)?;
-            let (millis, length) = millis_of_day(clock)?;
-            (east_seconds, millis, length)
-        }
-    };
-    let since = Duration::from_secs(start.checked_add_signed(-offset_seconds)?) + Duration::from_millis(millis);
-    Some(Moment {
-        first: UNIX_EPOCH.checked_add(since)?,
-        length,
-    })
-}
-
-/// `2026-01-31`, from 1970 to 9999.
-fn days_since_1970(date: &str) -> Option<u64> {
-    let mut parts = date.split('-');
-    let (year, month, day) = (
-        digits(parts.next()?, 4..=4)?,
-        digits(parts.next()?, 2..=2)?,
-        digits(parts.next()?, 2..=2)?,
-    );
-    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let days_of = |month: u64| match month {
-        2 => 28 + u64::from(is_leap(year)),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
-    if parts.next().is_some() || year < 1970 || !(1..=12).contains(&month) || !(1..=days_of(month)).contains(&day) {
-        return None;
+    const DATE: usize = "2026-01-31".len();
+    const MINUTE: usize = "2026-01-31T12:00".len();
+    const SECOND: usize = "2026-01-31T12:00:00".len();
+    if text.len() == DATE {
+        let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
+        return found(date.and_time(NaiveTime::MIN).and_utc(), Duration::from_secs(DAY));
     }
-    let years: u64 = (1970..year).map(|year| 365 + u64::from(is_leap(year))).sum();
-    Some(years + (1..month).map(days_of).sum::<u64>() + day - 1)
-}
-
-/// A time of day, and how many seconds its zone is east of Greenwich.
-fn zone(time: &str) -> Option<(&str, i64)> {
-    if let Some(clock) = time.strip_suffix(['Z', 'z']) {
-        return Some((clock, 0));
-    }
-    let Some(at) = time.find(['+', '-']) else {
-        return Some((time, 0));
+    let end = text.get(DATE..)?.find(['Z', 'z', '+', '-']).map_or(text.len(), |at| DATE + at);
+    let (clock, zone) = text.split_at_checked(end)?;
+    let (seconds, length) = match clock.len() {
+        MINUTE => (":00", Duration::from_mins(1)),
+        SECOND => ("", Duration::from_secs(1)),
+        _ => ("", Duration::from_millis(1)),
     };
-    let (clock, offset) = time.split_at_checked(at)?;
-    let (hours, minutes) = offset.get(1..)?.split_once(':')?;
-    let (hours, minutes) = (digits(hours, 2..=2)?, digits(minutes, 2..=2)?);
-    let seconds = i64::try_from(hours * 3_600 + minutes * 60).ok()?;
-    let is_west = offset.starts_with('-');
-    (hours < 24 && minutes < 60).then_some((clock, if is_west { -seconds } else { seconds }))
-}
-
-/// `12:00`, `12:00:00` or `12:00:00.000`, and how long that is.
-fn millis_of_day(clock: &str) -> Option<(u64, Duration)> {
-    let (clock, fraction) = match clock.split_once('.') {
-        Some((clock, fraction)) => (clock, Some(fraction)),
-        None => (clock, None),
-    };
-    let mut parts = clock.split(':');
-    let (hour, minute) = (digits(parts.next()?, 2..=2)?, digits(parts.next()?, 2..=2)?);
-    let second = parts.next().map_or(Some(None), |second| digits(second, 2..=2).map(Some))?;
+    let zone = if zone.is_empty() { "Z" } else { zone };
+    let time = DateTime::parse_from_rfc3339(&format!("{clock}{seconds}{zone}")).ok()?;
     // A leap second is the last that the clock knows.
-    if parts.next().is_some() || hour > 23 || minute > 59 || second.is_some_and(|second| second > 60) {
-        return None;
-    }
-    let whole = (hour * 3_600 + minute * 60 + second.unwrap_or_default().min(59)) * 1_000;
-    match (fraction, second) {
-        (Some(_), None) => None,
-        (Some(fraction), Some(_)) => {
-            digits(fraction, 1..=9)?;
-            let millis: String = fraction.chars().chain("00".chars()).take(3).collect();
-            Some((whole + digits(&millis, 3..=3)?, Duration::from_millis(1)))
-        }
-        (None, Some(_)) => Some((whole, Duration::from_secs(1))),
-        (None, None) => Some((whole, Duration::from_mins(1))),
-    }
+    found(time.with_nanosecond(time.nanosecond() % 1_000_000_000)?.to_utc(), length)
+}
+
+/// A time from 1970 on.
+fn found(first: DateTime<Utc>, length: Duration) -> Option<Moment> {
+    let first = SystemTime::from(first);
+    (first >= UNIX_EPOCH).then_some(Moment { first, length })
 }
 
 /// A number of so many digits, and of nothing else.

@@ -203,6 +203,24 @@ export default 'done';
 }
 
 #[test]
+fn a_call_of_which_very_much_is_not_known_is_left_to_itself() {
+    let (api, project) = shop();
+    let (mut client, _) = Client::initialize(&project, VERSION);
+    for (unknown, sent) in [(300, 0), (301, 1)] {
+        api.take_requests();
+        let items = "dict(sku='A'), ".repeat(unknown);
+        let answer = client.run(&format!(
+            "from shop.functions import create_order, list_orders\nlist_orders()\ncreate_order(body={{'line': 1, 'lines': [{items}]}})"
+        ));
+        assert!(
+            answer["error"]["message"].as_str().unwrap().contains("`line` is not allowed"),
+            "{answer}"
+        );
+        assert_eq!(api.take_requests().len(), sent, "{unknown} parts are not known");
+    }
+}
+
+#[test]
 fn an_input_that_replaces_what_is_written_is_not_read_as_written() {
     let (_api, project) = shop();
     let (mut client, _) = Client::initialize(&project, VERSION);

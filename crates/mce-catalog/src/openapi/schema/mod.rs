@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::document::Reader;
 use super::prose;
-use super::reference::{Node, unescape};
+use super::reference::Node;
 use super::type_name::{Referent, is_alias, pointer_to};
+use crate::pointer::unescape;
 
 /// Characters of a description inside a schema.
 const MAX_DESCRIPTION: usize = 500;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use oxc::ast::ast::{
-    Argument as Given, BindingPattern, CallExpression, Expression, IdentifierReference, ImportDeclaration, ImportDeclarationSpecifier,
-    MemberExpression, ObjectPropertyKind, Program, PropertyKey, Statement, UnaryOperator, VariableDeclaration, VariableDeclarator,
+    Argument as Given, BindingIdentifier, BindingPattern, CallExpression, Expression, IdentifierReference, ImportDeclaration,
+    ImportDeclarationSpecifier, MemberExpression, ObjectPropertyKind, Program, PropertyKey, Statement, UnaryOperator, VariableDeclarator,
 };
 use oxc::ast_visit::{Visit, walk};
 use oxc::semantic::{Scoping, SymbolId};
@@ -141,7 +141,6 @@ pub(super) fn collect(program: &Program<'_>, scoping: &Scoping, source: &str, ha
         paginators,
         functions: BTreeMap::new(),
         writer: Writer::new(scoping),
-        is_const: false,
         found: Vec::new(),
     };
     calls.visit_program(program);
@@ -211,8 +210,6 @@ struct Calls<'s> {
     /// Constants that were taken out of a server, with what they are there.
     functions: BTreeMap<SymbolId, (Receiver, String)>,
     writer: Writer<'s>,
-    /// Of the declaration around.
-    is_const: bool,
     found: Vec<Call>,
 }
 
@@ -234,7 +231,7 @@ impl Calls<'_> {
             let BindingPattern::BindingIdentifier(bound) = &property.value else {
                 continue;
             };
-            if let (Some(name), Some(symbol)) = (property.key.static_name(), bound.symbol_id.get()) {
+            if let (Some(name), Some(symbol)) = (property.key.static_name(), constant(bound, self.scoping)) {
                 self.functions.insert(symbol, (receiver.clone(), name.into_owned()));
             }
         }
@@ -301,18 +298,10 @@ impl<'a> Visit<'a> for Calls<'_> {
         }
     }
 
-    fn visit_variable_declaration(&mut self, declaration: &VariableDeclaration<'a>) {
-        self.is_const = declaration.kind.is_const();
-        walk::walk_variable_declaration(self, declaration);
-    }
-
     fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
-        let is_const = self.is_const;
         walk::walk_variable_declarator(self, declarator);
-        if is_const {
-            self.note_functions(declarator);
-            self.writer.note(declarator);
-        }
+        self.note_functions(declarator);
+        self.writer.note(declarator);
     }
 }
 
@@ -349,6 +338,13 @@ fn read_arguments(given: &[Given<'_>], writer: &Writer<'_>) -> Arguments {
         [Given::SpreadElement(_), ..] | [_, Given::SpreadElement(_), ..] => Arguments::Unknown,
         _ => Arguments::Wrong,
     }
+}
+
+/// What a name binds, if that stays as it is.
+pub(super) fn constant(name: &BindingIdentifier<'_>, scoping: &Scoping) -> Option<SymbolId> {
+    name.symbol_id
+        .get()
+        .filter(|&symbol| scoping.symbol_flags(symbol).is_const_variable())
 }
 
 pub(super) fn property_name(key: &PropertyKey<'_>) -> Option<String> {

@@ -38,7 +38,12 @@ pub(in crate::typescript) fn faults(source: &str, params: &Map<String, Value>, h
         } else if let Some((input, start)) = inputs.iter().find(|(input, _)| input.name == *name)
             && let Some(message) = misfit(&input.schema, value, name)
         {
-            found.push(fault(message, line_of(source, *start as usize), None));
+            found.push(Refusal::new(
+                ErrorKind::Argument,
+                message,
+                Some(line_of(source, *start as usize)),
+                None,
+            ));
         }
     }
     let is_missing = |name: &String| !params.contains_key(name) && !meant.contains(&name.as_str());
@@ -51,34 +56,27 @@ pub(in crate::typescript) fn faults(source: &str, params: &Map<String, Value>, h
         let names: Vec<&str> = missing.iter().map(|(name, _)| name.as_str()).collect();
         let hint = "a variable that has a type and no value must be given one".to_owned();
         let message = format!("the program needs {}", names.join(", "));
-        found.push(fault(message, line_of(source, *first as usize), Some(hint)));
+        found.push(Refusal::new(
+            ErrorKind::Argument,
+            message,
+            Some(line_of(source, *first as usize)),
+            Some(hint),
+        ));
     }
     Ok(found)
-}
-
-const fn fault(message: String, line: u32, hint: Option<String>) -> Refusal {
-    Refusal {
-        kind: ErrorKind::Argument,
-        message,
-        line: Some(line),
-        hint,
-        function: None,
-    }
 }
 
 fn unknown(name: &str, known: &[String]) -> Refusal {
     let shown: Vec<String> = known.iter().take(LISTED).map(|name| format!("`{name}`")).collect();
     let listed = if shown.is_empty() { "none".to_owned() } else { shown.join(", ") };
-    Refusal {
-        kind: ErrorKind::Argument,
-        message: format!(
-            "the program has no top-level variable `{}`; it has: {listed}",
-            name.chars().take(100).collect::<String>()
-        ),
-        line: None,
-        hint: did_you_mean(name, known.iter().map(String::as_str)),
-        function: None,
-    }
+    let name: String = name.chars().take(100).collect();
+    let message = format!("the program has no top-level variable `{name}`; it has: {listed}");
+    Refusal::new(
+        ErrorKind::Argument,
+        message,
+        None,
+        did_you_mean(&name, known.iter().map(String::as_str)),
+    )
 }
 
 /// What is wrong with a value by a schema of [`outline::inputs`], if anything.

@@ -62,6 +62,19 @@ pub(super) struct Refusal {
     pub(super) function: Option<String>,
 }
 
+impl Refusal {
+    pub(super) const fn new(kind: ErrorKind, message: String, line: Option<u32>, hint: Option<String>) -> Self {
+        let function = None;
+        Self {
+            kind,
+            message,
+            line,
+            hint,
+            function,
+        }
+    }
+}
+
 /// The tree of a program.
 ///
 /// # Errors
@@ -175,13 +188,8 @@ fn refusal(diagnostic: &OxcDiagnostic, source: &str) -> Refusal {
 }
 
 fn syntax(message: &str, source: &str, offset: Option<usize>, hint: Option<String>) -> Refusal {
-    Refusal {
-        kind: ErrorKind::Syntax,
-        message: format!("SyntaxError: {message}"),
-        line: offset.map(|offset| line_of(source, offset)),
-        hint,
-        function: None,
-    }
+    let line = offset.map(|offset| line_of(source, offset));
+    Refusal::new(ErrorKind::Syntax, format!("SyntaxError: {message}"), line, hint)
 }
 
 /// The line of a byte, from 1.

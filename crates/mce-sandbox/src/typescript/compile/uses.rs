@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use oxc::ast::ast::{
     BindingPattern, CallExpression, Expression, ForOfStatement, IdentifierReference, IfStatement, Program, StaticMemberExpression,
-    TryStatement, UnaryExpression, UnaryOperator, VariableDeclaration, VariableDeclarator,
+    TryStatement, UnaryExpression, UnaryOperator, VariableDeclarator,
 };
 use oxc::ast_visit::{Visit, walk};
 use oxc::semantic::{Scoping, SymbolId};
 use oxc::span::{GetSpan as _, Span};
 
+use super::facts::constant;
 use super::line_of;
 use super::noted::HERE;
 
@@ -49,8 +50,6 @@ pub(super) struct Uses<'s> {
     constants: BTreeMap<SymbolId, (u32, bool)>,
     /// Names of which the text asks whether they are there.
     asked: BTreeSet<String>,
-    /// Of the declaration around.
-    is_const: bool,
     is_guarded: bool,
     is_in_branch: bool,
     pub(super) found: Vec<Use>,
@@ -64,7 +63,6 @@ impl<'s> Uses<'s> {
             source,
             constants: BTreeMap::new(),
             asked: BTreeSet::new(),
-            is_const: false,
             is_guarded: false,
             is_in_branch: false,
             found: Vec::new(),
@@ -123,18 +121,12 @@ fn call_start(call: &CallExpression<'_>) -> Option<u32> {
 }
 
 impl<'a> Visit<'a> for Uses<'_> {
-    fn visit_variable_declaration(&mut self, declaration: &VariableDeclaration<'a>) {
-        self.is_const = declaration.kind.is_const();
-        walk::walk_variable_declaration(self, declaration);
-    }
-
     fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
-        let is_const = self.is_const;
         walk::walk_variable_declarator(self, declarator);
         let Some(value) = &declarator.init else { return };
         match &declarator.id {
-            BindingPattern::BindingIdentifier(name) if is_const => {
-                if let (Some(symbol), Some(call)) = (name.symbol_id.get(), self.call_of(value)) {
+            BindingPattern::BindingIdentifier(name) => {
+                if let (Some(symbol), Some(call)) = (constant(name, self.scoping), self.call_of(value)) {
                     self.constants.insert(symbol, call);
                 }
             }
@@ -151,7 +143,7 @@ impl<'a> Visit<'a> for Uses<'_> {
                 Some(_) | None => {}
             },
             BindingPattern::ArrayPattern(_) => self.use_as_value(value),
-            _ => {}
+            BindingPattern::AssignmentPattern(_) => {}
         }
     }
 

@@ -8,7 +8,7 @@ use oxc::ast::ast::{
 use oxc::semantic::{Scoping, SymbolId};
 use serde_json::{Map, Value};
 
-use super::facts::{literal, property_name};
+use super::facts::{constant, literal, property_name};
 
 /// What is written deeper is not looked at.
 const MAX_DEPTH: usize = 30;
@@ -61,7 +61,7 @@ impl<'s> Writer<'s> {
         let (BindingPattern::BindingIdentifier(name), Some(value)) = (&declarator.id, &declarator.init) else {
             return;
         };
-        if let Some(symbol) = name.symbol_id.get()
+        if let Some(symbol) = constant(name, self.scoping)
             && self.scoping.get_resolved_references(symbol).count() == 1
         {
             let written = self.read(value, 0);
