@@ -22,7 +22,7 @@ const MAX_FUNCTIONS: usize = 256;
 const MAX_PATTERN_STEPS: usize = 100_000;
 
 /// Faults of a value that is partly known of which it is asked whether they are certain.
-const MAX_LOOKED_AT: usize = 300;
+const MAX_LOOKED_AT: usize = 1_000;
 
 /// The validators of functions that were called lately.
 #[derive(Debug, Default)]
